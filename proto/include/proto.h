@@ -1,7 +1,7 @@
 /*
  * proto.h: documents in, documents out. Knows JSON (jansson) and core.
  *
- * The format of both documents is in proto/schema/*.json and README. proto has no
+ * The format of both documents is described by proto/schema. proto has no
  * clock and no I/O: what it needs of either comes through struct proto_env.
  *
  * Threads: call proto_start once before any thread exists; afterwards every
