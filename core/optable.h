@@ -1,0 +1,36 @@
+/*
+ * optable.h: what is known about operators from their PyTorch release alone.
+ */
+#ifndef REMAT_OPTABLE_H
+#define REMAT_OPTABLE_H
+
+#include "remat.h"
+
+/* Operators that a rule names. */
+enum remat_special {
+    REMAT_ORDINARY,
+    REMAT_GETITEM,
+    REMAT_COPY,             /* aten.copy_.default */
+    REMAT_LIFT_FRESH,       /* aten.lift_fresh[_copy].default */
+    REMAT_VIEW_OR_RESHAPE,  /* aten.view.default, aten.reshape.default */
+    REMAT_WITH_EFFECTS,     /* higher_order.with_effects */
+    REMAT_AUTO_FUNCTIONAL,  /* higher_order.auto_functionalized */
+    REMAT_TRITON_FUNCTIONAL,/* higher_order.triton_kernel_wrapper_functional */
+    REMAT_WAIT_TENSOR,      /* _c10d_functional.wait_tensor.default */
+    REMAT_ASSERT_SCALAR     /* aten._assert_scalar.default */
+};
+
+struct remat_operator {
+    uint32_t traits; /* bits of enum remat_trait */
+    enum remat_special special;
+    bool is_cat;        /* packet aten.cat */
+    bool is_collective; /* target in the namespace _c10d_functional */
+};
+
+/* Facts about the target of a call_function. An unknown target has none. O(log
+ * of the table). */
+struct remat_operator remat_operator_lookup(const char *target);
+/* The special operator a target names, whatever the op of its node. */
+enum remat_special remat_special_lookup(const char *target);
+
+#endif
