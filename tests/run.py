@@ -1,0 +1,302 @@
+#!/usr/bin/env python3
+"""Runs the test suites and counts test functions.
+
+  tests/run.py [--level quick|full|torture] [--variants asan,tsan] [NAME…]
+
+A suite is a C program build/VARIANT/tests/{core,proto}/test_* (Check) or a Python file tests/*/test_*.py (unittest). NAME keeps
+only suites whose name contains it. A Python file says in its first lines when it runs: "# level: quick" (the default), "full" or
+"torture"; and with which sanitizers besides the release build: "# variants: asan tsan". C suites run under every one.
+
+A test function that runs in several builds counts once and passes only if it passes in each. Under CI=true a skipped test counts
+as failed. The last line is "N passed, N failed"; the exit status is 0 only if nothing failed.
+"""
+import argparse
+import collections
+import glob
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+LEVELS = ("quick", "full", "torture")
+SANITIZERS = {
+    "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0:allocator_may_return_null=1",
+    "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
+    "TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1",
+}
+PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
+Result = collections.namedtuple("Result", "name outcome text")
+
+
+# ---- inside a Python suite's own process ------------------------------------
+
+class LogResult(unittest.TestResult):
+    """Writes a JSON line per test function."""
+
+    def __init__(self, log):
+        super().__init__()
+        self.log, self.bad, self.skip = log, [], None
+
+    def startTest(self, test):
+        super().startTest(test)
+        self.bad, self.skip = [], None
+
+    def addError(self, test, err):
+        super().addError(test, err)
+        self.bad.append(self.errors[-1][1])
+        if not isinstance(test, unittest.TestCase):  # setUpClass and friends
+            self.write(str(test), FAILED, self.bad[-1])
+
+    def addFailure(self, test, err):
+        super().addFailure(test, err)
+        self.bad.append(self.failures[-1][1])
+
+    def addSubTest(self, test, subtest, err):
+        super().addSubTest(test, subtest, err)
+        if err is not None:
+            pair = self.failures if issubclass(err[0], test.failureException) else self.errors
+            self.bad.append(f"{subtest}\n{pair[-1][1]}")
+
+    def addSkip(self, test, reason):
+        super().addSkip(test, reason)
+        self.skip = reason
+        if not isinstance(test, unittest.TestCase):
+            self.write(str(test), SKIPPED, reason)
+
+    def addExpectedFailure(self, test, err):
+        self.bad.append("an expected failure is a failure")
+
+    def stopTest(self, test):
+        super().stopTest(test)
+        name = ".".join(test.id().split(".")[-2:])
+        if self.bad:
+            self.write(name, FAILED, f"{len(self.bad)} problems, the first:\n" + self.bad[0])
+        elif self.skip is not None:
+            self.write(name, SKIPPED, self.skip)
+        else:
+            self.write(name, PASSED, "")
+
+    def write(self, name, outcome, text):
+        self.log.write(json.dumps([name, outcome, text[-6000:]]) + "\n")
+        self.log.flush()
+
+
+def run_python_file(path, log_path):
+    sys.path[:0] = [os.path.dirname(os.path.abspath(path)), os.path.join(ROOT, "tests", "support")]
+    module_name = os.path.splitext(os.path.basename(path))[0]
+    with open(log_path, "w", encoding="utf-8") as log:
+        tests = unittest.defaultTestLoader.loadTestsFromName(module_name)
+        result = LogResult(log)
+        tests.run(result)
+    return 0 if result.wasSuccessful() else 1
+
+
+# ---- suites -------------------------------------------------------------------
+
+class Suite:
+    """One process that runs test functions and leaves a log of them."""
+
+    def __init__(self, kind, name, path, variant, tool=()):
+        self.kind, self.name, self.path, self.variant, self.tool = kind, name, path, variant, list(tool)
+
+    @property
+    def title(self):
+        extra = f" [{'valgrind' if self.tool else self.variant}]"
+        return self.name + ("" if extra == " [release]" else extra)
+
+    def command(self, log_path):
+        if self.kind == "python":
+            return [sys.executable, os.path.abspath(__file__), "--file", self.path, log_path]
+        return self.tool + [self.path]
+
+    def environment(self, level, log_path):
+        env = {**SANITIZERS, **os.environ, "REMAT_LEVEL": level, "REMAT_BUILD": f"build/{self.variant}",
+               "REMAT_VARIANT": self.variant, "PYTHONDONTWRITEBYTECODE": "1", "CK_TAP_LOG_FILE_NAME": log_path}
+        slow = self.variant != "release" or self.tool
+        env.setdefault("CK_TIMEOUT_MULTIPLIER", "20" if slow else "2")
+        if self.tool:
+            env["CK_FORK"] = "no"
+        return env
+
+    def results(self, log_path):
+        read = python_results if self.kind == "python" else tap_results
+        try:
+            with open(log_path, encoding="utf-8", errors="replace") as f:
+                return read(f.read())
+        except FileNotFoundError:
+            return []
+
+
+def python_results(text):
+    return [Result(*json.loads(line)) for line in text.splitlines()]
+
+
+def tap_results(text):
+    """One result per test function; a loop test's runs are joined."""
+    found = {}
+    for ok, name, message in re.findall(r"^(ok|not ok) \d+ - ([^\n]*?): ((?:.|\n(?!ok |not ok |\d+\.\.))*)", text, re.M):
+        name = ":".join(name.split(":")[1:])
+        outcome = PASSED if ok == "ok" else FAILED
+        if name not in found or outcome == FAILED:
+            found[name] = Result(name, outcome, message.strip())
+    return list(found.values())
+
+
+def header(path):
+    """Level and variants a Python file asks for."""
+    with open(path, encoding="utf-8") as f:
+        text = "".join(line for line, _ in zip(f, range(25)))
+    level = re.search(r"^# level: (\w+)$", text, re.M)
+    variants = re.search(r"^# variants: ([\w ]+)$", text, re.M)
+    level = level.group(1) if level else "quick"
+    if level not in LEVELS:
+        raise SystemExit(f"{path}: level {level}, expected one of {LEVELS}")
+    return level, variants.group(1).split() if variants else []
+
+
+def name_of(path, root):
+    return os.path.splitext(os.path.relpath(path, root))[0]
+
+
+def c_suites(variant, tool=()):
+    root = os.path.join(ROOT, "build", variant, "tests")
+    sources = sorted(glob.glob(os.path.join(ROOT, "tests", "core", "test_*.c")) +
+                     glob.glob(os.path.join(ROOT, "tests", "proto", "test_*.c")))
+    names = [name_of(path, os.path.join(ROOT, "tests")) for path in sources]
+    return [Suite("c", name, os.path.join(root, name), variant, tool) for name in names]
+
+
+def python_suites(level, variants):
+    out = []
+    for path in sorted(glob.glob(os.path.join(ROOT, "tests", "*", "test_*.py"))):
+        own_level, own_variants = header(path)
+        if LEVELS.index(own_level) > LEVELS.index(level):
+            continue
+        for variant in ["release"] + [v for v in own_variants if v in variants]:
+            out.append(Suite("python", name_of(path, os.path.join(ROOT, "tests")), path, variant))
+    return out
+
+
+VALGRIND = ["valgrind", "-q", "--error-exitcode=99", "--leak-check=full", "--errors-for-leak-kinds=definite,indirect,possible"]
+
+
+def all_suites(level, variants):
+    suites = c_suites("release")
+    for variant in variants:
+        if variant == "valgrind":
+            suites += c_suites("release", VALGRIND)
+        else:
+            suites += c_suites(variant)
+    return suites + python_suites(level, variants)
+
+
+# ---- running ------------------------------------------------------------------
+
+def run_process(suite, level, log_path, timeout_s):
+    """(why it failed as a whole or None, its output)."""
+    with tempfile.TemporaryFile() as out:
+        try:
+            process = subprocess.Popen(suite.command(log_path), env=suite.environment(level, log_path), cwd=ROOT,
+                                       stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
+        except OSError as e:
+            return f"cannot run: {e}", ""
+        why = None
+        try:
+            status = process.wait(timeout_s)
+            if status != 0:
+                why = f"ended with status {status}"
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            why = f"took longer than {timeout_s} s"
+        out.seek(0)
+        return why, out.read().decode(errors="replace")
+
+
+def indent(text, n_lines=60):
+    lines = text.rstrip().splitlines()
+    if len(lines) > n_lines:
+        lines = lines[:n_lines // 2] + ["…"] + lines[-n_lines // 2:]
+    return "\n".join("      " + line for line in lines)
+
+
+class Tally:
+    """Outcome of every test function; the worst one of several runs counts."""
+
+    def __init__(self, strict):
+        self.worst, self.strict = {}, strict
+
+    def add(self, suite, result):
+        outcome = FAILED if result.outcome == SKIPPED and self.strict else result.outcome
+        key, rank = f"{suite.name}::{result.name}", (PASSED, SKIPPED, FAILED)
+        if rank.index(outcome) >= rank.index(self.worst.get(key, PASSED)):
+            self.worst[key] = outcome
+        return outcome
+
+    def count(self, outcome):
+        return sum(o == outcome for o in self.worst.values())
+
+
+def report(suite, tally, why, output, results, seconds):
+    outcomes = [tally.add(suite, r) for r in results]
+    if not results:
+        tally.add(suite, Result("(ran nothing)", FAILED, ""))
+        outcomes = [FAILED]
+        print(f"FAIL {suite.title}: no test function ran; {why or 'no tests in it'}\n{indent(output)}", flush=True)
+        return
+    if why and FAILED not in outcomes:  # a leak report at exit, a crash after the last test
+        outcomes.append(tally.add(suite, Result("(the process)", FAILED, why)))
+        print(f"FAIL {suite.title}: every test passed, but the process {why}\n{indent(output)}", flush=True)
+    bad = FAILED in outcomes
+    if bad and suite.kind == "c":
+        print(indent(output), flush=True)
+    print(f"{'FAIL' if bad else 'ok  '} {suite.title} ({len(results)} tests, {seconds:.1f} s)", flush=True)
+    for r, outcome in zip(results, outcomes):
+        if outcome != PASSED:
+            print(f"     {r.outcome.upper()} {r.name}\n{indent(r.text)}", flush=True)
+    if suite.kind == "python" and output.strip():
+        print(indent(output), flush=True)
+
+
+def run_all(suites, level, strict):
+    tally = Tally(strict)
+    timeout_s = {"quick": 600, "full": 900, "torture": 6 * 3600}[level]
+    with tempfile.TemporaryDirectory() as folder:
+        for i, suite in enumerate(suites):
+            log_path, start = os.path.join(folder, f"{i}.log"), time.monotonic()
+            why, output = run_process(suite, level, log_path, timeout_s)
+            report(suite, tally, why, output, suite.results(log_path), time.monotonic() - start)
+    skipped, failed = tally.count(SKIPPED), tally.count(FAILED)
+    if failed:
+        print("failed: " + ", ".join(sorted(k for k, o in tally.worst.items() if o == FAILED)))
+    if skipped:
+        print(f"skipped: {skipped} (CI=true counts them as failed)")
+    print(f"{tally.count(PASSED)} passed, {failed} failed", flush=True)
+    return 1 if failed or not tally.worst else 0
+
+
+def main(argv):
+    if argv[:1] == ["--file"]:
+        return run_python_file(argv[1], argv[2])
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--level", choices=LEVELS, default="quick")
+    parser.add_argument("--variants", default="", help="comma-separated: asan, tsan, valgrind")
+    parser.add_argument("--list", action="store_true", help="only name the suites")
+    parser.add_argument("names", nargs="*")
+    args = parser.parse_args(argv)
+    variants = [v for v in args.variants.split(",") if v]
+    suites = [s for s in all_suites(args.level, variants) if not args.names or any(n in s.name for n in args.names)]
+    if args.list:
+        print("\n".join(s.title for s in suites))
+        return 0
+    return run_all(suites, args.level, os.environ.get("CI") == "true")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
