@@ -5,6 +5,8 @@
 #ifndef REMAT_BASE_H
 #define REMAT_BASE_H
 
+#include "remat.h"
+
 #include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
