@@ -1,0 +1,173 @@
+/*
+ * bench_main.c: the benchmark program. Prints a JSON line for each graph.
+ *
+ *   bench flow GRAPH...      maximum flow, ours and the peer's
+ *   bench request GRAPH...   a whole request through proto, by phase
+ *
+ * GRAPH is a file or chain:N, a generated training step of N nodes. run.py
+ * prepares the files and makes the table.
+ */
+#include "bench.h"
+
+#include "proto.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define BUDGET_NS   UINT64_C(2000000000) /* per graph and measurement */
+#define MAX_SAMPLES 200
+#define MIN_SAMPLES 3
+
+uint64_t bench_now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+static int compare(const void *left, const void *right)
+{
+    const uint64_t a = *(const uint64_t *)left;
+    const uint64_t b = *(const uint64_t *)right;
+
+    return (a > b) - (a < b);
+}
+
+uint64_t bench_median(uint64_t *samples, size_t n)
+{
+    qsort(samples, n, sizeof *samples, compare);
+    return samples[n / 2];
+}
+
+void *bench_allocate(size_t n, size_t size)
+{
+    void *memory = calloc(n, size);
+
+    if (memory == NULL) {
+        fputs("bench: out of memory\n", stderr);
+        exit(1);
+    }
+    return memory;
+}
+
+static char *read_graph(const char *name, size_t *length)
+{
+    static const char chain[] = "chain:";
+
+    if (strncmp(name, chain, strlen(chain)) == 0)
+        return bench_chain((uint32_t)strtoul(name + strlen(chain), NULL, 10),
+                           length);
+    FILE *file = fopen(name, "rb");
+    if (file == NULL || fseek(file, 0, SEEK_END) != 0) {
+        perror(name);
+        exit(1);
+    }
+    const long size = ftell(file);
+    char *text = bench_allocate((size_t)size + 1, 1);
+    rewind(file);
+    *length = fread(text, 1, (size_t)size, file);
+    fclose(file);
+    return text;
+}
+
+static uint64_t now_ns(void *context)
+{
+    (void)context;
+    return bench_now_ns();
+}
+
+/* One request with the limits raised; a refusal ends the program. */
+static void plan(const char *name, const char *body, size_t length,
+                 struct proto_answer *answer)
+{
+    struct proto_env env = {.now_ns = now_ns};
+    const struct proto_request request = {
+        .body = body, .length = length, .format = PROTO_JSON};
+
+    proto_limits_init(&env.limits);
+    env.limits.body_bytes = (size_t)1 << 30;
+    env.limits.memory_bytes = (size_t)1 << 34;
+    env.limits.n_nodes = 4000000;
+    env.limits.n_steps = 0;
+    proto_plan(&env, &request, answer);
+    if (answer->result == PROTO_PROBLEM) {
+        fprintf(stderr, "bench: %s: %s: %s\n", name,
+                proto_problem_code(answer->problem.kind),
+                answer->problem.detail);
+        exit(1);
+    }
+}
+
+static void measure_flow(const char *name, const char *body, size_t length)
+{
+    struct proto_answer answer = {0};
+
+    bench_flow_begin(BUDGET_NS);
+    plan(name, body, length, &answer);
+    const struct bench_flow flow = bench_flow_end();
+    printf("{\"graph\":\"%s\",\"vertices\":%" PRIu32 ",\"edges\":%" PRIu32
+           ",\"samples\":%" PRIu32 ",\"value\":%" PRId64 ",\"ours_ns\":%" PRIu64
+           ",\"peer_ns\":%" PRIu64 ",\"ours_layout_ns\":%" PRIu64
+           ",\"peer_layout_ns\":%" PRIu64 "}\n",
+           name, flow.n_vertices, flow.n_edges, flow.n_samples, flow.value,
+           flow.ours_ns, flow.peer_ns, flow.ours_layout_ns,
+           flow.peer_layout_ns);
+    proto_answer_release(&answer);
+}
+
+static void measure_request(const char *name, const char *body, size_t length)
+{
+    enum {
+        TOTAL = PROTO_N_PHASES,
+        N_ROWS
+    };
+    static uint64_t samples[N_ROWS][MAX_SAMPLES];
+    struct proto_answer answer = {0};
+    const uint64_t begin = bench_now_ns();
+    size_t n = 0;
+
+    while (n < MAX_SAMPLES &&
+           (n < MIN_SAMPLES || bench_now_ns() - begin < BUDGET_NS)) {
+        const uint64_t start = bench_now_ns();
+
+        plan(name, body, length, &answer);
+        samples[TOTAL][n] = bench_now_ns() - start;
+        for (size_t i = 0; i < PROTO_N_PHASES; i++)
+            samples[i][n] = answer.phase_ns[i];
+        if (n++ == 0)
+            printf("{\"graph\":\"%s\",\"outcome\":\"%s\",\"nodes\":%" PRIu32
+                   ",\"bytes\":%zu,\"memory_bytes\":%zu",
+                   name, answer.outcome, answer.n_nodes, length,
+                   answer.memory_bytes);
+        proto_answer_release(&answer);
+    }
+    for (size_t i = 0; i < PROTO_N_PHASES; i++)
+        printf(",\"%s_ns\":%" PRIu64, proto_phase_name((enum proto_phase)i),
+               bench_median(samples[i], n));
+    printf(",\"samples\":%zu,\"total_ns\":%" PRIu64 "}\n", n,
+           bench_median(samples[TOTAL], n));
+}
+
+int main(int argc, char **argv)
+{
+    const bool flow = argc > 2 && strcmp(argv[1], "flow") == 0;
+
+    if (!flow && !(argc > 2 && strcmp(argv[1], "request") == 0)) {
+        fputs("usage: bench flow|request GRAPH...\n", stderr);
+        return 2;
+    }
+    proto_start();
+    for (int i = 2; i < argc; i++) {
+        size_t length = 0;
+        char *body = read_graph(argv[i], &length);
+
+        (flow ? measure_flow : measure_request)(argv[i], body, length);
+        fflush(stdout);
+        free(body);
+    }
+    return 0;
+}
