@@ -8,7 +8,7 @@ DEPS_TEST  := $(DEPS_DEMO) binutils check libsubunit-dev python3 \
   python3-jsonschema clang libclang-rt-14-dev llvm valgrind procps
 DEPS_LINT  := $(DEPS_BUILD) binutils clang-format clang-tidy cppcheck \
   shellcheck codespell
-DEPS_BENCH := $(DEPS_BUILD) g++ libboost-graph-dev curl python3 xz-utils
+DEPS_BENCH := $(DEPS_BUILD) g++ libboost-graph-dev python3
 DEPS_IMAGE := $(DEPS_DEMO) mmdebstrap util-linux python3
 
 .PHONY: deps deps-demo deps-test deps-lint deps-bench deps-image
