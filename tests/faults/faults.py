@@ -1,0 +1,72 @@
+"""Faults to seed into the solver, one source line each.
+
+A fault is (file, name, the text to find, what to put there). The text must occur exactly once in the file; when the code has moved
+on, the test fails and the fault has to be adapted, or replaced by one that hurts the same way.
+"""
+
+FAULTS = [
+    # ---- the network: weights
+    ("network.c", "distance clamped at 2 instead of 1", "        k = 1;", "        k = 2;"),
+    ("network.c", "a fused value's weight is not doubled", "        weight *= 2;", "        weight *= 1;"),
+    ("network.c", "a symbolic float weighs 1", "SYM_FLOAT ? 4 : 1;", "SYM_FLOAT ? 1 : 1;"),
+    ("network.c", "a tuple can be saved for nothing", "is_free_object(g, v) ? 0 : REMAT_INFINITE;", "is_free_object(g, v) ? 0 : 0;"),
+    ("network.c", "an opaque value costs one", "is_free_object(g, v) ? 0 : REMAT_INFINITE;", "is_free_object(g, v) ? 1 : REMAT_INFINITE;"),
+    ("network.c", "a parameter costs one", "g->is_static[v])\n        return 0;", "g->is_static[v])\n        return 1;"),
+    ("network.c", "a view may be saved although views are recomputed",
+     "REMAT_VIEW))\n        return REMAT_INFINITE;", "REMAT_VIEW))\n        return 1;"),
+    ("network.c", "distance is off by one", "powers[k];", "powers[k - 1];"),
+    # ---- the network: edges
+    ("network.c", "the edge to the first user is dropped",
+     "    REMAT_FOR_USERS(w, v, i)\n", "    REMAT_FOR_USERS(w, v, i) if (i > w->users.begin[v])\n"),
+    ("network.c", "the first node is never banned", "    if (is_banned)", "    if (is_banned && v > 0)"),
+    ("network.c", "the backward is reached through the saved value",
+     "w->closure[v] ? in_vertex(net, v) : out_vertex(net, v);", "w->closure[v] ? out_vertex(net, v) : out_vertex(net, v);"),
+    ("network.c", "a plain gradient is wanted recomputed",
+     "w->closure[v] ? in_vertex(net, v) : out_vertex(net, v);", "w->closure[v] ? in_vertex(net, v) : in_vertex(net, v);"),
+    ("network.c", "a tag to recompute is not read", "    if (remat_wants_recompute(w->tag[v])) {",
+     "    if (remat_wants_recompute(w->tag[v]) && v % 2 == 0) {"),
+    ("network.c", "the first ban of the chain rules is skipped", "i = bans->n_static; i < bans->n;", "i = bans->n_static + 1; i < bans->n;"),
+    ("network.c", "the first node has no edges", "for (remat_node v = 0; v < w->g->n; v++)\n        if (w->live[v]",
+     "for (remat_node v = 1; v < w->g->n; v++)\n        if (w->live[v]"),
+    ("network.c", "a node's edge runs backwards", "add_edge(net, vertex, out_vertex(net, v), remat_weight(w, v));",
+     "add_edge(net, out_vertex(net, v), vertex, remat_weight(w, v));"),
+    # ---- the flow
+    ("maxflow.c", "no reverse residual", "    r->residual[r->twin[a]] += amount;", "    r->residual[r->twin[a]] += 0 * amount;"),
+    ("maxflow.c", "reverse residual one short", "    r->residual[r->twin[a]] += amount;", "    r->residual[r->twin[a]] += amount - 1;"),
+    ("maxflow.c", "the last arc of a path may overflow", "for (uint32_t i = 0; i < n; i++)\n        if (r->residual[s->path[i]] < amount)",
+     "for (uint32_t i = 0; i + 1 < n; i++)\n        if (r->residual[s->path[i]] < amount)"),
+    ("maxflow.c", "the value counts paths twice", "    s->flow->value += amount;", "    s->flow->value += 2 * amount;"),
+    ("maxflow.c", "stops before the farthest distance", "dist <= s->farthest && status", "dist < s->farthest && status"),
+    ("maxflow.c", "an unserved arc is forgotten", "        if (s->r->residual[a] > 0)\n            put(s, i);",
+     "        if (s->r->residual[a] > 0 && i > 0)\n            put(s, i);"),
+    ("maxflow.c", "arcs of capacity one are not seen", "return r->residual[a] > 0 && r->region", "return r->residual[a] > 1 && r->region"),
+    ("maxflow.c", "flow is lost in the source's region", "        s->carried[r->head[r->twin[a]]] += s->carried[v];",
+     "        s->carried[r->head[r->twin[a]]] += 0 * s->carried[v];"),
+    ("maxflow.c", "flow is lost in the sink's region", "        s->carried[r->head[a]] += s->carried[v];",
+     "        s->carried[r->head[a]] += 0 * s->carried[v];"),
+    ("maxflow.c", "one vertex of the source's region keeps its flow", "i = r->n_at_source; i-- > 1;", "i = r->n_at_source; i-- > 2;"),
+    # ---- the cut
+    ("mincut.c", "residual arcs walked the wrong way", "r->residual[r->twin[a]] == 0)", "r->residual[a] == 0)"),
+    ("mincut.c", "the side of the source is taken for the sink's",
+     "    side[r->sink] = true;\n    queue[n++] = r->sink;", "    side[r->source] = true;\n    queue[n++] = r->source;"),
+    ("mincut.c", "the cut is read from the wrong side",
+     "!sink_side[net->in[v]] &&\n           sink_side[net->out[v]];", "sink_side[net->in[v]] &&\n           !sink_side[net->out[v]];"),
+    ("mincut.c", "the first node is never in the cut", "for (remat_node v = 0; v < w->g->n; v++)\n        if (crosses",
+     "for (remat_node v = 1; v < w->g->n; v++)\n        if (crosses"),
+    ("mincut.c", "everything on the source side is saved",
+     "!sink_side[net->in[v]] &&\n           sink_side[net->out[v]];", "!sink_side[net->in[v]];"),
+    # ---- the plan
+    ("extract.c", "the first chosen node is lost", "for (uint32_t i = 0; i < chosen.n; i++)", "for (uint32_t i = 1; i < chosen.n; i++)"),
+    ("extract.c", "symbols are saved as tensors", "            append(&lists->sym, v);\n        else if",
+     "            append(&lists->saved, v);\n        else if"),
+    ("extract.c", "opaque values are saved as tensors", "            append(&lists->opaque, v);\n        else",
+     "            append(&lists->saved, v);\n        else"),
+    ("extract.c", "what the backward does not read is passed on all the same",
+     "        if (is_read(w, s, v) && !(drop_states && is_backward_state(w, v)))", "        if (!(drop_states && is_backward_state(w, v)))"),
+    ("extract.c", "one value too many is dropped", "    list->n = n;", "    list->n = n > 1 ? n - 1 : n;"),
+    ("extract.c", "every forward node counts as recomputed", "forward->kept[v] && backward->kept[v] && remat", "forward->kept[v] && remat"),
+    ("extract.c", "the last recomputed node is not listed", "    *recomputed = view(&list);",
+     "    list.n -= list.n > 0;\n    *recomputed = view(&list);"),
+    ("extract.c", "unchecked values are put first", "        else if (!remat_spec(w->g, saved->at[i])->no_vc_check)",
+     "        else if (remat_spec(w->g, saved->at[i])->no_vc_check)"),
+]
