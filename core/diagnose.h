@@ -1,0 +1,20 @@
+/*
+ * diagnose.h: why a graph has no plan (semantics 11). Private to core.
+ */
+#ifndef REMAT_DIAGNOSE_H
+#define REMAT_DIAGNOSE_H
+
+#include "network.h"
+#include "subgraph.h"
+
+/* `infinite-flow`: the path PyTorch reports, each edge with its reason. */
+REMAT_NODISCARD enum remat_status
+remat_diagnose_infinite(struct remat_work *w, const struct remat_network *net,
+                        const struct remat_bans *bans,
+                        struct remat_diagnostic *d, struct remat_error *err);
+/* `invalid-output`: from s->invalid back to what keeps it from this side. */
+REMAT_NODISCARD enum remat_status
+remat_diagnose_invalid(struct remat_work *w, const struct remat_subgraph *s,
+                       struct remat_diagnostic *d, struct remat_error *err);
+
+#endif
