@@ -1,0 +1,52 @@
+/*
+ * encode.h: a decision as documents: JSON for programs, text for people.
+ */
+#ifndef PROTO_ENCODE_H
+#define PROTO_ENCODE_H
+
+#include "decode.h"
+#include "text.h"
+
+/* Everything a document is made of; all of it lives in the job. */
+struct proto_decision {
+    const struct remat_job *job;
+    const struct remat_plan *plan;
+    const struct proto_notes *notes;
+    const char *name; /* of the graph, or NULL; text only */
+    const char *digest;
+    enum proto_explain explain;
+};
+
+const char *proto_outcome_name(enum remat_outcome outcome);
+
+/* ---- encode.c: the document remat/plan/v1 ---- */
+void proto_encode_plan(struct proto_text *text,
+                       const struct proto_decision *decision);
+
+/* ---- encode_explain.c: what explain "full" adds ---- */
+void proto_encode_full(struct proto_text *text,
+                       const struct proto_decision *decision);
+/* `,"key":` */
+void proto_encode_key(struct proto_text *text, const char *key);
+/* ["name",...] */
+void proto_encode_names(struct proto_text *text, const struct remat_job *job,
+                        struct remat_nodes nodes);
+void proto_encode_name(struct proto_text *text, const struct remat_job *job,
+                       remat_node node);
+
+/* ---- notes.c: diagnostics of the decoder ---- */
+enum { PROTO_MOST_NOTES = 3, PROTO_NOTE_BYTES = 1024 };
+struct proto_note {
+    const char *code;
+    remat_node node;
+    char message[PROTO_NOTE_BYTES];
+};
+/* The next note from *at on (start at 0); false behind the last. */
+bool proto_note_next(const struct proto_decision *decision, unsigned *at,
+                     struct proto_note *note);
+
+/* ---- report.c: the text report ---- */
+void proto_encode_report(struct proto_text *text,
+                         const struct proto_decision *decision);
+
+#endif

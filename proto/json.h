@@ -1,0 +1,40 @@
+/*
+ * json.h: text to jansson's tree, inside a request's budget.
+ *
+ * A session takes over jansson's allocations of this thread: blocks come from
+ * chunks of the budget and are given back together at the end, so a tree needs
+ * no json_decref and cannot leak. No value of a session may outlive it, and
+ * none from outside may be released in one.
+ */
+#ifndef PROTO_JSON_H
+#define PROTO_JSON_H
+
+#include "budget.h"
+#include "proto.h"
+
+#include <jansson.h>
+
+struct proto_json_chunk;
+
+struct proto_json {
+    struct proto_budget *budget;
+    struct proto_json_chunk *newest;
+};
+
+/* Installs the hook; once, before threads. */
+void proto_json_start(void);
+
+void proto_json_begin(struct proto_json *json, struct proto_budget *budget);
+void proto_json_end(struct proto_json *json);
+
+/* The tree of a document, or NULL and a problem. `what` names a document other
+ * than the body ("options"), else NULL: it becomes the first part of pointers.
+ * Nesting is checked before jansson sees the text. O(length). */
+json_t *proto_json_parse(struct proto_json *json, const char *text,
+                         size_t length, const char *what, unsigned depth,
+                         struct proto_problem *problem);
+
+/* "an integer", "a list", ... for messages. */
+const char *proto_json_kind(const json_t *value);
+
+#endif

@@ -1,0 +1,374 @@
+/*
+ * plan.c: one request from bytes to bytes: decode, solve, encode. The only file
+ * of proto that knows both the budget and the clock.
+ */
+#include "proto.h"
+
+#include "decode.h"
+#include "digest.h"
+#include "encode.h"
+#include "json.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+void proto_start(void)
+{
+    proto_json_start();
+}
+
+void proto_limits_init(struct proto_limits *limits)
+{
+    *limits = (struct proto_limits){
+        .body_bytes = (size_t)256 << 20,
+        .depth = 64,
+        .n_nodes = 1000000,
+        .memory_bytes = (size_t)1 << 30,
+        .n_steps = UINT64_C(20000000000),
+    };
+}
+
+const char *proto_phase_name(enum proto_phase phase)
+{
+    static const char *const names[] = {
+        [PROTO_PHASE_DECODE] = "decode",   [PROTO_PHASE_CLASSIFY] = "classify",
+        [PROTO_PHASE_NETWORK] = "network", [PROTO_PHASE_FLOW] = "flow",
+        [PROTO_PHASE_EXTRACT] = "extract", [PROTO_PHASE_VERIFY] = "verify",
+        [PROTO_PHASE_ENCODE] = "encode"};
+
+    return (unsigned)phase < PROTO_N_PHASES ? names[phase] : "";
+}
+
+/* One request on its way. */
+struct call {
+    const struct proto_env *env;
+    const struct proto_request *request;
+    struct proto_answer *answer;
+    struct proto_budget budget;
+    struct remat_job *job;
+    struct proto_options options;
+    struct proto_notes notes;
+    const char *name;
+    uint64_t started_ns;
+    uint64_t deadline_ns; /* 0: none */
+    uint64_t phase_began_ns;
+    enum proto_phase phase;
+    bool was_cancelled;
+    bool is_enveloped; /* the graph is a member of the body */
+};
+
+/* ---- the clock ---- */
+
+static void enter_phase(struct call *call, enum proto_phase phase)
+{
+    uint64_t now;
+
+    if (call->env->now_ns == NULL)
+        return;
+    now = call->env->now_ns(call->env->context);
+    if (now > call->phase_began_ns)
+        call->answer->phase_ns[call->phase] += now - call->phase_began_ns;
+    call->phase_began_ns = now;
+    call->phase = phase;
+}
+
+static void announce(void *context, enum remat_phase phase)
+{
+    static const enum proto_phase phases[] = {
+        [REMAT_PHASE_BUILD] = PROTO_PHASE_DECODE,
+        [REMAT_PHASE_CLASSIFY] = PROTO_PHASE_CLASSIFY,
+        [REMAT_PHASE_NETWORK] = PROTO_PHASE_NETWORK,
+        [REMAT_PHASE_FLOW] = PROTO_PHASE_FLOW,
+        [REMAT_PHASE_EXTRACT] = PROTO_PHASE_EXTRACT,
+        [REMAT_PHASE_VERIFY] = PROTO_PHASE_VERIFY,
+        [REMAT_PHASE_DONE] = PROTO_PHASE_ENCODE};
+
+    enter_phase(context, phases[phase]);
+}
+
+static int should_stop(void *context)
+{
+    struct call *call = context;
+    const struct proto_env *env = call->env;
+
+    if (env->cancelled != NULL && env->cancelled(env->context) != 0)
+        call->was_cancelled = true;
+    return call->was_cancelled ||
+           (call->deadline_ns != 0 &&
+            env->now_ns(env->context) >= call->deadline_ns);
+}
+
+static void start_clock(struct call *call)
+{
+    const struct proto_env *env = call->env;
+
+    call->phase = PROTO_PHASE_DECODE;
+    if (env->now_ns == NULL)
+        return;
+    call->phase_began_ns = env->now_ns(env->context);
+    call->started_ns =
+        env->started_ns != 0 ? env->started_ns : call->phase_began_ns;
+}
+
+static void set_deadline(struct call *call)
+{
+    uint64_t ns;
+
+    if (call->env->now_ns == NULL || !call->options.has_deadline)
+        return;
+    if (__builtin_mul_overflow((uint64_t)call->options.deadline_ms,
+                               UINT64_C(1000000), &ns) ||
+        __builtin_add_overflow(ns, call->started_ns, &ns))
+        return; /* later than the clock can tell */
+    call->deadline_ns = ns;
+}
+
+/* ---- memory ---- */
+
+static void *allocate_chunk(void *context, size_t n_bytes)
+{
+    struct call *call = context;
+
+    return proto_budget_allocate(&call->budget, n_bytes);
+}
+
+static void release_chunk(void *context, void *chunk, size_t n_bytes)
+{
+    struct call *call = context;
+
+    proto_budget_release(&call->budget, chunk, n_bytes);
+}
+
+static bool make_job(struct call *call)
+{
+    const struct proto_limits *limits = &call->env->limits;
+    const struct remat_limits for_core = {
+        .memory_bytes = limits->memory_bytes,
+        .n_nodes = limits->n_nodes,
+        .n_steps = limits->n_steps,
+        .stop = should_stop,
+        .phase = announce,
+        .context = call,
+        .allocate = allocate_chunk,
+        .release = release_chunk,
+    };
+
+    call->job = remat_job_new(&for_core);
+    return call->job != NULL ||
+           proto_decode_no_memory(&call->answer->problem, &call->budget);
+}
+
+/* ---- decode ---- */
+
+static bool parse_parts(struct call *call, struct proto_json *json,
+                        struct proto_parts *parts)
+{
+    const struct proto_request *request = call->request;
+    struct proto_problem *problem = &call->answer->problem;
+    unsigned depth = call->env->limits.depth;
+    json_t *options = NULL;
+    json_t *passes = NULL;
+    json_t *body = proto_json_parse(json, request->body, request->length, NULL,
+                                    depth, problem);
+
+    if (body != NULL && request->options != NULL)
+        options = proto_json_parse(json, request->options,
+                                   strlen(request->options), "options", depth,
+                                   problem);
+    if (body != NULL && request->passes != NULL)
+        passes = proto_json_parse(json, request->passes,
+                                  strlen(request->passes), "passes", depth,
+                                  problem);
+    if (problem->kind != PROTO_NO_PROBLEM)
+        return false;
+    if (body == NULL || (request->options != NULL && options == NULL) ||
+        (request->passes != NULL && passes == NULL))
+        return proto_decode_no_memory(problem, &call->budget);
+    return proto_decode_parts(problem, body, options, passes, parts);
+}
+
+static bool decode_graph(struct call *call, const struct proto_parts *parts)
+{
+    struct proto_decoder decoder = {
+        .job = call->job,
+        .budget = &call->budget,
+        .problem = &call->answer->problem,
+        .limits = &call->env->limits,
+    };
+    bool done = proto_decode_graph(&decoder, parts);
+
+    call->answer->n_nodes = remat_graph_n_nodes(call->job);
+    call->notes = decoder.notes;
+    call->name = decoder.name;
+    return done;
+}
+
+static bool decode_tree(struct call *call, struct proto_json *json)
+{
+    struct proto_problem *problem = &call->answer->problem;
+    struct proto_options *options = &call->options;
+    struct proto_parts parts;
+
+    proto_options_init(options);
+    if (!parse_parts(call, json, &parts) ||
+        !proto_decode_options(problem, parts.options, options) ||
+        !proto_decode_options(problem, parts.more_options, options) ||
+        !proto_decode_passes(problem, parts.passes) ||
+        !proto_check_built(problem, options, parts.passes))
+        return false;
+    call->is_enveloped = parts.is_enveloped;
+    set_deadline(call);
+    return make_job(call) && decode_graph(call, &parts) &&
+           proto_digest(problem, &call->budget, &parts, options,
+                        call->answer->digest);
+}
+
+static bool decode(struct call *call)
+{
+    const struct proto_limits *limits = &call->env->limits;
+    struct proto_json json;
+    bool done;
+
+    if (call->request->length > limits->body_bytes) {
+        proto_problem_set(&call->answer->problem, PROTO_TOO_LARGE, NULL,
+                          "the document has %zu bytes, the limit is %zu",
+                          call->request->length, limits->body_bytes);
+        return false;
+    }
+    proto_json_begin(&json, &call->budget);
+    done = decode_tree(call, &json);
+    proto_json_end(&json);
+    return done;
+}
+
+/* ---- solve ---- */
+
+static enum proto_problem_kind problem_of(enum remat_status status)
+{
+    switch (status) {
+    case REMAT_E_GRAPH:
+        return PROTO_INVALID_GRAPH;
+    case REMAT_E_SIZE:
+        return PROTO_SIZE_UNKNOWN;
+    case REMAT_E_OPTION:
+        return PROTO_UNKNOWN_OPTION;
+    case REMAT_E_UNBUILT:
+        return PROTO_NOT_IMPLEMENTED;
+    case REMAT_E_NODES:
+    case REMAT_E_LIMIT:
+    case REMAT_E_WEIGHT:
+        return PROTO_TOO_LARGE;
+    case REMAT_E_STEPS:
+        return PROTO_STEP_LIMIT;
+    case REMAT_E_STOPPED:
+        return PROTO_DEADLINE;
+    case REMAT_E_NOMEM:
+        return PROTO_OUT_OF_MEMORY;
+    case REMAT_OK:
+    case REMAT_E_BUG:
+        break;
+    }
+    return PROTO_INTERNAL;
+}
+
+static void report_stopped(struct call *call)
+{
+    if (call->was_cancelled)
+        proto_problem_set(&call->answer->problem, PROTO_DEADLINE, NULL,
+                          "the request was given up while it was being solved");
+    else
+        proto_problem_set(&call->answer->problem, PROTO_DEADLINE, NULL,
+                          "deadline_ms of %" PRId64 " passed before there was "
+                          "a plan, raise it or make the graph smaller",
+                          call->options.deadline_ms);
+}
+
+static bool fail_solve(struct call *call, enum remat_status status,
+                       const struct remat_error *error)
+{
+    struct proto_problem *problem = &call->answer->problem;
+    char pointer[32];
+
+    if (status == REMAT_E_NOMEM || status == REMAT_E_LIMIT)
+        return proto_decode_no_memory(problem, &call->budget);
+    if (status == REMAT_E_STOPPED) {
+        report_stopped(call);
+        return false;
+    }
+    if (error->node == REMAT_NONE) {
+        proto_problem_set(problem, problem_of(status), NULL, "%s",
+                          error->detail);
+        return false;
+    }
+    snprintf(pointer, sizeof(pointer), "%s/nodes/%" PRIu32,
+             call->is_enveloped ? "/graph" : "", error->node);
+    proto_problem_set(problem, problem_of(status), pointer, "node \"%s\": %s",
+                      remat_graph_node(call->job, error->node)->name,
+                      error->detail);
+    return false;
+}
+
+static bool solve(struct call *call, const struct remat_plan **plan)
+{
+    struct remat_error error = {.node = REMAT_NONE};
+    enum remat_status status =
+        remat_plan_solve(call->job, &call->options.core, plan, &error);
+
+    call->answer->n_steps = remat_job_steps(call->job);
+    return status == REMAT_OK || fail_solve(call, status, &error);
+}
+
+/* ---- encode ---- */
+
+static bool encode(struct call *call, const struct remat_plan *plan)
+{
+    struct proto_answer *answer = call->answer;
+    const struct proto_decision decision = {
+        .job = call->job,
+        .plan = plan,
+        .notes = &call->notes,
+        .name = call->name,
+        .digest = answer->digest,
+        .explain = call->options.explain,
+    };
+    struct proto_text text;
+
+    proto_text_init(&text, &call->budget);
+    if (call->request->format == PROTO_TEXT)
+        proto_encode_report(&text, &decision);
+    else
+        proto_encode_plan(&text, &decision);
+    answer->body = proto_text_take(&text, &answer->length);
+    if (answer->body == NULL)
+        return proto_decode_no_memory(&answer->problem, &call->budget);
+    answer->outcome = proto_outcome_name(plan->outcome);
+    answer->result = plan->outcome == REMAT_PLAN ? PROTO_PLAN : PROTO_NO_PLAN;
+    return true;
+}
+
+void proto_plan(const struct proto_env *env,
+                const struct proto_request *request,
+                struct proto_answer *answer)
+{
+    struct call call = {.env = env, .request = request, .answer = answer};
+    const struct remat_plan *plan = NULL;
+
+    *answer = (struct proto_answer){.result = PROTO_PROBLEM};
+    call.budget.limit_bytes = env->limits.memory_bytes;
+    start_clock(&call);
+    if (decode(&call) && solve(&call, &plan)) {
+        enter_phase(&call, PROTO_PHASE_ENCODE);
+        encode(&call, plan);
+    }
+    remat_job_free(call.job);
+    enter_phase(&call, PROTO_PHASE_ENCODE);
+    answer->memory_bytes = call.budget.peak_bytes;
+}
+
+void proto_answer_release(struct proto_answer *answer)
+{
+    proto_free(answer->body);
+    answer->body = NULL;
+    answer->length = 0;
+}

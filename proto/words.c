@@ -1,0 +1,104 @@
+/*
+ * words.c: guessing what was meant.
+ */
+#include "words.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { LONGEST_WORD = 64 };
+
+int proto_words_find(struct proto_words words, const char *word)
+{
+    for (size_t i = 0; i < words.n; i++)
+        if (strcmp(words.at[i], word) == 0)
+            return (int)i;
+    return -1;
+}
+
+/* Lower case, with '-' and ' ' as '_'; false when the word is too long. */
+static bool normalise(const char *word, char out[LONGEST_WORD + 1])
+{
+    size_t n = strlen(word);
+
+    if (n > LONGEST_WORD)
+        return false;
+    for (size_t i = 0; i <= n; i++) {
+        char c = word[i] == '-' || word[i] == ' ' ? '_' : word[i];
+        out[i] = (char)tolower((unsigned char)c);
+    }
+    return true;
+}
+
+static size_t min3(size_t a, size_t b, size_t c)
+{
+    size_t least = a < b ? a : b;
+    return least < c ? least : c;
+}
+
+/* Levenshtein's distance, one row at a time. */
+size_t proto_word_distance(const char *a, const char *b, size_t most)
+{
+    char x[LONGEST_WORD + 1];
+    char y[LONGEST_WORD + 1];
+    size_t row[LONGEST_WORD + 1];
+    size_t n;
+
+    if (!normalise(a, x) || !normalise(b, y))
+        return most + 1;
+    n = strlen(y);
+    for (size_t j = 0; j <= n; j++)
+        row[j] = j;
+    for (size_t i = 1; x[i - 1] != '\0'; i++) {
+        size_t diagonal = row[0];
+
+        row[0] = i;
+        for (size_t j = 1; j <= n; j++) {
+            size_t changed = diagonal + (x[i - 1] != y[j - 1]);
+
+            diagonal = row[j];
+            row[j] = min3(changed, row[j] + 1, row[j - 1] + 1);
+        }
+    }
+    return row[n] <= most ? row[n] : most + 1;
+}
+
+const char *proto_words_nearest(struct proto_words words, const char *word)
+{
+    const char *dot = strrchr(word, '.');
+    size_t most = strlen(word) / 4 + 1;
+    size_t best = most + 1;
+    const char *nearest = NULL;
+
+    for (size_t i = 0; i < words.n; i++) {
+        size_t distance = proto_word_distance(words.at[i], word, most);
+
+        /* CheckpointPolicy.MUST_SAVE: what is behind the dot counts. */
+        if (dot != NULL && proto_word_distance(words.at[i], dot + 1, 0) == 0)
+            distance = 0;
+        if (distance < best) {
+            best = distance;
+            nearest = words.at[i];
+        }
+    }
+    return nearest;
+}
+
+void proto_words_advise(struct proto_words words, const char *word, char *text,
+                        size_t size)
+{
+    const char *nearest = proto_words_nearest(words, word);
+    size_t length;
+
+    if (nearest != NULL) {
+        snprintf(text, size, "write %s", nearest);
+        return;
+    }
+    snprintf(text, size, "expected ");
+    for (size_t i = 0; i < words.n; i++) {
+        length = strlen(text);
+        snprintf(text + length, size - length, "%s%s",
+                 i == 0 ? "" : (i + 1 == words.n ? " or " : ", "), words.at[i]);
+    }
+}
