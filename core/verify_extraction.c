@@ -16,6 +16,8 @@
 
 #include <string.h>
 
+enum { NESTING = 64 }; /* of values */
+
 struct half {
     bool *given;  /* is an input of this half */
     bool *able;   /* given, or computable */
@@ -148,9 +150,12 @@ static bool belongs_to_other_half(const struct check *k, const struct half *h,
         return !h->is_backward;
     case REMAT_IS_BACKWARD:
         return writes && !h->is_backward;
-    default:
+    case REMAT_IS_FORWARD:
+    case REMAT_UNPLACED:
+    case REMAT_N_PLACEMENTS:
         return writes && h->is_backward;
     }
+    return false;
 }
 
 static bool is_able(const struct check *k, const struct half *h, remat_node v)
@@ -398,13 +403,32 @@ static bool learn(struct check *k, struct remat_names *names, const char *name)
            remat_names_add(&k->w->job->arena, names, name);
 }
 
-/* The direct symbols of a value; those of members are of the same kind. */
+/* The symbols of a value and of the values nested in it, level by level. */
 static bool learn_value(struct check *k, struct remat_names *names,
                         const struct remat_value *value)
 {
-    for (uint32_t i = 0; i < value->n_symbols; i++)
-        if (!learn(k, names, value->symbols[i]))
-            return false;
+    const struct remat_value *rows[NESTING] = {value};
+    uint32_t n_left[NESTING] = {1};
+    int level = 0;
+
+    while (level >= 0) {
+        const struct remat_value *at = rows[level];
+
+        if (n_left[level] == 0) {
+            level--;
+            continue;
+        }
+        n_left[level]--;
+        rows[level]++;
+        for (uint32_t i = 0; i < at->n_symbols; i++)
+            if (!learn(k, names, at->symbols[i]))
+                return false;
+        if (at->n_members == 0 || level + 1 == NESTING)
+            continue;
+        level++;
+        rows[level] = at->members;
+        n_left[level] = at->n_members;
+    }
     return true;
 }
 
