@@ -48,15 +48,15 @@ static const char *blocked_because(const struct remat_work *w,
 {
     switch (w->g->role[v]) {
     case REMAT_TANGENT:
-        return "is a tangent, which only the backward has";
+        return "a tangent, which only the backward has";
     case REMAT_BACKWARD_SEED:
-        return "is a backward seed, which only the backward has";
+        return "a backward seed, which only the backward has";
     case REMAT_PRIMAL:
     case REMAT_FORWARD_SEED:
-        return "is an input of the forward that is not saved";
+        return "an input of the forward that is not saved";
     default:
-        return s->backward ? "is pinned to the forward"
-                           : "is pinned to the backward";
+        return s->backward ? "pinned to the forward"
+                           : "pinned to the backward";
     }
 }
 
@@ -108,9 +108,9 @@ static const char *tell(struct remat_work *w, const struct remat_subgraph *s,
                             half, name);
     return remat_format(
         &w->job->arena,
-        "the %s has to return `%s` but cannot compute it: %s`%s` %s (%u of %u "
-        "outputs are forward outputs: is num_fwd_outputs right?)",
-        half, name, blocker == s->invalid ? "" : "it depends on ",
+        "the %s has to return `%s` but cannot compute it: it %s `%s`, %s (%u of "
+        "%u outputs are forward outputs: is num_fwd_outputs right?)",
+        half, name, blocker == s->invalid ? "is" : "depends on",
         remat_spec(w->g, blocker)->name, blocked_because(w, s, blocker), n_fwd,
         n_all);
 }
