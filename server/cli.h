@@ -16,8 +16,8 @@ enum cli_exit {
     CLI_DONE = 0,
     CLI_BAD_INPUT = 1,
     CLI_USAGE = 2,
-    CLI_NO_PLAN = 3,  /* the answer, on stdout, is that there is none */
-    CLI_GAVE_UP = 4,  /* a limit, a deadline, not built, no answer to ping */
+    CLI_NO_PLAN = 3, /* the answer, on stdout, is that there is none */
+    CLI_GAVE_UP = 4, /* a limit, a deadline, not built, no answer to ping */
     CLI_INTERNAL = 5
 };
 

@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PING_MS 3000 /* for all of it: a health check must not hang */
+#define PING_MS      3000 /* for all of it: a health check must not hang */
 #define DEFAULT_PORT "7433"
 
 struct target {

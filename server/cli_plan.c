@@ -24,7 +24,11 @@ struct plan_args {
 };
 
 /* What a flag is followed by. */
-enum flag_kind { FLAG_ALONE, FLAG_TEXT, FLAG_NUMBER };
+enum flag_kind {
+    FLAG_ALONE,
+    FLAG_TEXT,
+    FLAG_NUMBER
+};
 
 /* Where a flag goes: exactly one of the three pointers is set. */
 struct flag {
@@ -185,8 +189,8 @@ static enum cli_exit plan_document(const struct plan_args *args)
     if (args->memory != 0)
         env.limits.memory_bytes = (size_t)args->memory;
 
-    char *body = cli_read(args->file, env.limits.body_bytes, &request.length,
-                          &problem);
+    char *body =
+        cli_read(args->file, env.limits.body_bytes, &request.length, &problem);
     if (body == NULL)
         return cli_problem_print(&problem);
     const uint64_t read_ns = now_ns(NULL) - env.started_ns;

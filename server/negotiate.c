@@ -1,0 +1,337 @@
+/*
+ * negotiate.c: parses Accept, Prefer, Content-Type, Host and Origin.
+ *
+ * Lists are walked element by element with next_element; a parameter list the
+ * same way with ";" for ",". Quoted strings are respected while walking.
+ */
+#include "negotiate.h"
+
+#include <string.h>
+
+#define WAIT_MAX_S 60U
+
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+bool srv_token_is(const char *at, size_t n, const char *word)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (word[i] == '\0' || lower(at[i]) != lower(word[i]))
+            return false;
+    }
+    return word[n] == '\0';
+}
+
+bool srv_text_is(const char *a, const char *b)
+{
+    return srv_token_is(a, strlen(a), b);
+}
+
+bool srv_is_token(const char *text)
+{
+    static const char others[] = "!#$%&'*+-.^_`|~";
+    const char *at = text;
+
+    for (; *at != '\0'; at++) {
+        const char c = lower(*at);
+
+        if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') &&
+            strchr(others, c) == NULL)
+            return false;
+    }
+    return at != text;
+}
+
+struct span {
+    const char *at;
+    size_t n;
+};
+
+/* Takes the next element up to `separator` off *rest, trimmed; false at the
+ * end. A quoted string hides separators. */
+static bool next_element(const char **rest, const char *end, char separator,
+                         struct span *element)
+{
+    const char *at = *rest;
+    bool quoted = false;
+
+    if (at >= end)
+        return false;
+    const char *start = at;
+    for (; at < end && (quoted || *at != separator); at++) {
+        if (*at == '"')
+            quoted = !quoted;
+        else if (*at == '\\' && quoted && at + 1 < end)
+            at++;
+    }
+    *rest = at < end ? at + 1 : end;
+    while (start < at && is_blank(*start))
+        start++;
+    while (at > start && is_blank(at[-1]))
+        at--;
+    element->at = start;
+    element->n = (size_t)(at - start);
+    return true;
+}
+
+/* Splits "name=value" (value may be absent, quotes are taken off). */
+static void split_pair(struct span pair, struct span *name, struct span *value)
+{
+    const char *equals = memchr(pair.at, '=', pair.n);
+    const char *end = pair.at + pair.n;
+
+    *name = pair;
+    *value = (struct span){end, 0};
+    if (equals == NULL)
+        return;
+    const char *name_end = equals;
+    while (name_end > pair.at && is_blank(name_end[-1]))
+        name_end--;
+    const char *start = equals + 1;
+    while (start < end && is_blank(*start))
+        start++;
+    if (end - start >= 2 && *start == '"' && end[-1] == '"') {
+        start++;
+        end--;
+    }
+    name->n = (size_t)(name_end - pair.at);
+    value->at = start;
+    value->n = (size_t)(end - start);
+}
+
+/* ---- Accept ------------------------------------------------------------ */
+
+/* A quality ("0.25") in thousandths; anything else counts as 1. */
+static int parse_quality(struct span text)
+{
+    int quality = 0;
+    int unit = 1000;
+
+    for (size_t i = 0; i < text.n; i++) {
+        const char c = text.at[i];
+
+        if (i == 1 && c == '.')
+            continue;
+        if (c < '0' || c > '9' || i > 4)
+            return 1000;
+        quality += (c - '0') * unit;
+        unit /= 10;
+    }
+    return text.n == 0 || quality > 1000 ? 1000 : quality;
+}
+
+void srv_accept_init(struct srv_accept *accept)
+{
+    *accept = (struct srv_accept){false, {-1, -1, -1}, {-1, -1, -1}};
+}
+
+static void add_range(struct srv_accept *accept, struct span range, int quality)
+{
+    if (srv_token_is(range.at, range.n, "*/*")) {
+        accept->json[0] = quality;
+        accept->text[0] = quality;
+    } else if (srv_token_is(range.at, range.n, "application/*")) {
+        accept->json[1] = quality;
+    } else if (srv_token_is(range.at, range.n, "application/json")) {
+        accept->json[2] = quality;
+    } else if (srv_token_is(range.at, range.n, "text/*")) {
+        accept->text[1] = quality;
+    } else if (srv_token_is(range.at, range.n, "text/plain")) {
+        accept->text[2] = quality;
+    }
+}
+
+void srv_accept_add(struct srv_accept *accept, const char *header)
+{
+    const char *rest = header;
+    const char *end = header + strlen(header);
+    struct span element;
+
+    accept->said = true;
+    while (next_element(&rest, end, ',', &element)) {
+        const char *inner = element.at;
+        const char *inner_end = element.at + element.n;
+        struct span range;
+        struct span pair;
+        int quality = 1000;
+
+        if (!next_element(&inner, inner_end, ';', &range))
+            continue;
+        while (next_element(&inner, inner_end, ';', &pair)) {
+            struct span name;
+            struct span value;
+
+            split_pair(pair, &name, &value);
+            if (srv_token_is(name.at, name.n, "q"))
+                quality = parse_quality(value);
+        }
+        add_range(accept, range, quality);
+    }
+}
+
+/* The most precise range that names a type decides. */
+static int wanted(const int quality[3])
+{
+    for (int i = 2; i >= 0; i--) {
+        if (quality[i] >= 0)
+            return quality[i];
+    }
+    return 0;
+}
+
+enum srv_media srv_accept_best(const struct srv_accept *accept)
+{
+    const int json = wanted(accept->json);
+    const int text = wanted(accept->text);
+
+    if (!accept->said)
+        return SRV_MEDIA_JSON;
+    if (json == 0 && text == 0)
+        return SRV_MEDIA_NONE;
+    return text > json ? SRV_MEDIA_TEXT : SRV_MEDIA_JSON;
+}
+
+/* ---- Prefer ------------------------------------------------------------ */
+
+/* Whole seconds, cut at the longest wait; false when it is no number. */
+static bool parse_wait(struct span text, unsigned *wait_s)
+{
+    unsigned sum = 0;
+
+    for (size_t i = 0; i < text.n; i++) {
+        if (text.at[i] < '0' || text.at[i] > '9')
+            return false;
+        sum = sum * 10 + (unsigned)(text.at[i] - '0');
+        if (sum > WAIT_MAX_S)
+            sum = WAIT_MAX_S; /* and stays there: 60 * 10 is cut again */
+    }
+    *wait_s = sum;
+    return text.n > 0;
+}
+
+void srv_prefer_add(struct srv_prefer *prefer, const char *header)
+{
+    const char *rest = header;
+    const char *end = header + strlen(header);
+    struct span element;
+
+    while (next_element(&rest, end, ',', &element)) {
+        const char *inner = element.at;
+        struct span pair;
+        struct span name;
+        struct span value;
+
+        if (!next_element(&inner, element.at + element.n, ';', &pair))
+            continue;
+        split_pair(pair, &name, &value);
+        /* The first of a preference counts (RFC 7240, 2). */
+        if (srv_token_is(name.at, name.n, "respond-async"))
+            prefer->respond_async = true;
+        else if (srv_token_is(name.at, name.n, "wait") && !prefer->has_wait)
+            prefer->has_wait = parse_wait(value, &prefer->wait_s);
+    }
+}
+
+/* ---- Content-Type ------------------------------------------------------ */
+
+bool srv_content_is_json(const char *header)
+{
+    const char *rest = header;
+    const char *end = header + strlen(header);
+    struct span element;
+
+    if (!next_element(&rest, end, ';', &element) ||
+        !srv_token_is(element.at, element.n, "application/json"))
+        return false;
+    while (next_element(&rest, end, ';', &element)) {
+        struct span name;
+        struct span value;
+
+        split_pair(element, &name, &value);
+        if (srv_token_is(name.at, name.n, "charset") &&
+            !srv_token_is(value.at, value.n, "utf-8"))
+            return false;
+    }
+    return true;
+}
+
+/* ---- Host and Origin --------------------------------------------------- */
+
+static bool all_digits(const char *at, const char *end)
+{
+    for (const char *c = at; c < end; c++) {
+        if (*c < '0' || *c > '9')
+            return false;
+    }
+    return true;
+}
+
+/* Characters of a registered name or IPv4 address; no user info, no path. */
+static bool is_host_char(char c, bool bracketed)
+{
+    const char l = lower(c);
+
+    return (l >= 'a' && l <= 'z') || (l >= '0' && l <= '9') || l == '.' ||
+           l == '-' || l == '_' || (bracketed && l == ':');
+}
+
+bool srv_split_authority(const char *authority, const char **host,
+                         size_t *n_host)
+{
+    const bool bracketed = *authority == '[';
+    const char *start = bracketed ? authority + 1 : authority;
+    const char *at = start;
+
+    while (is_host_char(*at, bracketed))
+        at++;
+    *host = start;
+    *n_host = (size_t)(at - start);
+    if (at == start)
+        return false;
+    if (bracketed && *at++ != ']')
+        return false;
+    return *at == '\0' ||
+           (*at == ':' && all_digits(at + 1, at + 1 + strlen(at + 1)));
+}
+
+bool srv_host_is_loopback(const char *host, size_t n_host)
+{
+    static const char suffix[] = ".localhost";
+    const size_t n_suffix = sizeof suffix - 1;
+
+    if (srv_token_is(host, n_host, "localhost") ||
+        srv_token_is(host, n_host, "::1"))
+        return true;
+    if (n_host > n_suffix &&
+        srv_token_is(host + n_host - n_suffix, n_suffix, suffix))
+        return true;
+    /* 127.0.0.0/8: four numbers, so that 127.evil.example is a name. */
+    int n_dots = 0;
+    for (size_t i = 0; i < n_host; i++) {
+        if (host[i] == '.')
+            n_dots++;
+        else if (host[i] < '0' || host[i] > '9')
+            return false;
+    }
+    return n_dots == 3 && strncmp(host, "127.", 4) == 0;
+}
+
+bool srv_origin_matches(const char *origin, const char *host)
+{
+    static const char *const schemes[] = {"http://", "https://"};
+
+    for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++) {
+        const size_t n = strlen(schemes[i]);
+
+        if (strlen(origin) > n && srv_token_is(origin, n, schemes[i]))
+            return srv_text_is(origin + n, host);
+    }
+    return false; /* also "null": a sandboxed page, a file */
+}

@@ -1,0 +1,55 @@
+/*
+ * negotiate.h: what request headers ask for. Text in, meaning out; nothing here
+ * knows HTTP connections.
+ */
+#ifndef SRV_NEGOTIATE_H
+#define SRV_NEGOTIATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Whether a is b up to ASCII case; srv_token_is compares the first n bytes. */
+bool srv_text_is(const char *a, const char *b);
+bool srv_token_is(const char *at, size_t n, const char *word);
+
+/* Whether the bytes are a token of RFC 9110: a legal header name or method. */
+bool srv_is_token(const char *text);
+
+/* Accept: how much each type we have is wanted, in thousandths; -1: not said.
+ * Start from srv_accept_init, add every Accept header, then ask. */
+struct srv_accept {
+    bool said;
+    int json[3]; /* by precision of the range: any, any of a kind, exactly */
+    int text[3];
+};
+void srv_accept_init(struct srv_accept *accept);
+void srv_accept_add(struct srv_accept *accept, const char *header);
+enum srv_media {
+    SRV_MEDIA_JSON,
+    SRV_MEDIA_TEXT,
+    SRV_MEDIA_NONE
+};
+enum srv_media srv_accept_best(const struct srv_accept *accept);
+
+/* Prefer (RFC 7240): what of it we know. Preferences that do not parse are no
+ * preferences. */
+struct srv_prefer {
+    bool has_wait;
+    bool respond_async;
+    unsigned wait_s;
+};
+void srv_prefer_add(struct srv_prefer *prefer, const char *header);
+
+/* Whether a Content-Type is JSON in UTF-8. */
+bool srv_content_is_json(const char *header);
+
+/* The host of a Host header or an origin's authority, without port, checked:
+ * false when it is no host[:port]. `host` may point into brackets. */
+bool srv_split_authority(const char *authority, const char **host,
+                         size_t *n_host);
+/* Whether that is a name or address of the loopback interface. */
+bool srv_host_is_loopback(const char *host, size_t n_host);
+/* Whether an Origin is that of the page that Host itself would serve. */
+bool srv_origin_matches(const char *origin, const char *host);
+
+#endif

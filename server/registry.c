@@ -1,0 +1,263 @@
+/*
+ * registry.c: the list of connections and its sweep.
+ */
+#include "registry.h"
+
+#include <stdlib.h>
+
+#include "clock.h"
+#include "job.h"
+#include "peer.h"
+
+#define RETRY_AFTER_STOP_S 1U /* another replica, or this one restarted */
+
+int srv_registry_init(struct srv_registry *registry)
+{
+    *registry = (struct srv_registry){0};
+    return pthread_mutex_init(&registry->lock, NULL);
+}
+
+void srv_registry_release(struct srv_registry *registry)
+{
+    pthread_mutex_destroy(&registry->lock);
+}
+
+struct srv_conn *srv_registry_open(struct srv_registry *registry, int fd,
+                                   uint64_t deadline_ns)
+{
+    struct srv_conn *conn = calloc(1, sizeof *conn);
+
+    if (conn == NULL)
+        return NULL;
+    conn->fd = fd;
+    conn->deadline_ns = deadline_ns;
+    pthread_mutex_lock(&registry->lock);
+    conn->next = registry->first;
+    if (conn->next != NULL)
+        conn->next->previous = conn;
+    registry->first = conn;
+    registry->n_connections++;
+    pthread_mutex_unlock(&registry->lock);
+    return conn;
+}
+
+void srv_registry_close(struct srv_registry *registry, struct srv_conn *conn)
+{
+    pthread_mutex_lock(&registry->lock);
+    if (conn->next != NULL)
+        conn->next->previous = conn->previous;
+    if (conn->previous != NULL)
+        conn->previous->next = conn->next;
+    else
+        registry->first = conn->next;
+    registry->n_connections--;
+    pthread_mutex_unlock(&registry->lock);
+    free(conn);
+}
+
+void srv_registry_begin(struct srv_registry *registry,
+                        struct srv_request *request, uint64_t header_timeout_ns)
+{
+    const uint64_t own_ns = request->started_ns + header_timeout_ns;
+
+    pthread_mutex_lock(&registry->lock);
+    request->stage = SRV_HEAD;
+    /* The first header of a connection counts from its opening. */
+    request->deadline_ns = own_ns < request->conn->deadline_ns
+                               ? own_ns
+                               : request->conn->deadline_ns;
+    request->conn->request = request;
+    pthread_mutex_unlock(&registry->lock);
+}
+
+void srv_registry_end(struct srv_registry *registry,
+                      struct srv_request *request, uint64_t idle_deadline_ns)
+{
+    pthread_mutex_lock(&registry->lock);
+    if (request->counted)
+        registry->n_counted--;
+    request->conn->request = NULL;
+    request->conn->deadline_ns = idle_deadline_ns;
+    pthread_mutex_unlock(&registry->lock);
+}
+
+enum srv_stage srv_registry_stage(struct srv_registry *registry,
+                                  const struct srv_request *request)
+{
+    pthread_mutex_lock(&registry->lock);
+    const enum srv_stage stage = request->stage;
+    pthread_mutex_unlock(&registry->lock);
+    return stage;
+}
+
+/* Moves with the lock held. From HEAD on, a drain counts the request. */
+static bool move_locked(struct srv_registry *registry,
+                        struct srv_request *request, enum srv_stage stage,
+                        uint64_t deadline_ns)
+{
+    if (request->stage == SRV_CUT)
+        return false;
+    if (!request->counted) {
+        request->counted = true;
+        registry->n_counted++;
+    }
+    request->stage = stage;
+    request->deadline_ns = deadline_ns;
+    return true;
+}
+
+bool srv_registry_move(struct srv_registry *registry,
+                       struct srv_request *request, enum srv_stage stage,
+                       uint64_t deadline_ns)
+{
+    pthread_mutex_lock(&registry->lock);
+    const bool moved = move_locked(registry, request, stage, deadline_ns);
+    pthread_mutex_unlock(&registry->lock);
+    return moved;
+}
+
+bool srv_registry_wait(struct srv_registry *registry,
+                       struct srv_request *request, struct srv_job *job,
+                       uint64_t deadline_ns)
+{
+    pthread_mutex_lock(&registry->lock);
+    const bool moved = move_locked(registry, request, SRV_WAITING, deadline_ns);
+    if (moved) {
+        request->job = job;
+        job->request = request;
+    }
+    pthread_mutex_unlock(&registry->lock);
+    return moved;
+}
+
+struct srv_request *srv_registry_finish(struct srv_registry *registry,
+                                        const struct srv_job *job)
+{
+    pthread_mutex_lock(&registry->lock);
+    struct srv_request *request = job->request;
+    if (request != NULL)
+        request->stage = SRV_READY;
+    pthread_mutex_unlock(&registry->lock);
+    return request;
+}
+
+size_t srv_registry_n_connections(struct srv_registry *registry)
+{
+    pthread_mutex_lock(&registry->lock);
+    const size_t n = registry->n_connections;
+    pthread_mutex_unlock(&registry->lock);
+    return n;
+}
+
+size_t srv_registry_n_counted(struct srv_registry *registry)
+{
+    pthread_mutex_lock(&registry->lock);
+    const size_t n = registry->n_counted;
+    pthread_mutex_unlock(&registry->lock);
+    return n;
+}
+
+/* ---- the sweep, all with the lock held --------------------------------- */
+
+/* Parts a waiting request from its job; both go to the caller. */
+static void take_waiting(struct srv_request *request, struct srv_sweep *sweep)
+{
+    struct srv_job *job = request->job;
+
+    job->request = NULL;
+    job->next_cancelled = sweep->cancel;
+    sweep->cancel = job;
+    request->job = NULL;
+    request->stage = SRV_READY;
+    request->next = sweep->resume;
+    sweep->resume = request;
+}
+
+static void sweep_waiting(struct srv_request *request, uint64_t now_ns,
+                          bool check_peers, bool stop, struct srv_sweep *sweep)
+{
+    struct proto_problem *problem = &request->problem;
+
+    if (stop) {
+        proto_problem_set(problem, PROTO_DRAINING, NULL,
+                          "the server is shutting down and the drain time is "
+                          "over; send the request again elsewhere");
+        request->retry_after_s = RETRY_AFTER_STOP_S;
+        request->close = true;
+    } else if (now_ns >= request->deadline_ns) {
+        proto_problem_set(problem, PROTO_DEADLINE, NULL,
+                          "no plan within %u s, the job was cancelled; ask for "
+                          "a longer wait (Prefer: wait=N, N up to 60)",
+                          request->wait_s);
+    } else if (check_peers && srv_peer_is_gone(request->conn->fd)) {
+        proto_problem_set(problem, PROTO_BAD_REQUEST, NULL,
+                          "the client closed the connection");
+        request->outcome = "client-gone";
+        request->close = true;
+    } else {
+        return;
+    }
+    take_waiting(request, sweep);
+}
+
+/* Why an unfinished request is refused from outside. */
+static void set_cut_problem(struct srv_request *request, bool stop)
+{
+    if (stop) {
+        proto_problem_set(&request->problem, PROTO_DRAINING, NULL,
+                          "the server is shutting down; send the request again "
+                          "elsewhere");
+        request->retry_after_s = RETRY_AFTER_STOP_S;
+    } else {
+        proto_problem_set(&request->problem, PROTO_SLOW_REQUEST, NULL,
+                          "the request %s did not arrive in time",
+                          request->stage == SRV_HEAD ? "header" : "body");
+    }
+}
+
+static void cut(struct srv_request *request, bool stop)
+{
+    set_cut_problem(request, stop);
+    request->stage = SRV_CUT;
+    request->status = proto_problem_status(request->problem.kind);
+    srv_peer_refuse(request->conn->fd, &request->problem, request->id,
+                    request->retry_after_s);
+}
+
+struct srv_sweep srv_registry_sweep(struct srv_registry *registry,
+                                    uint64_t now_ns, bool check_peers,
+                                    bool stop)
+{
+    struct srv_sweep sweep = {0};
+
+    pthread_mutex_lock(&registry->lock);
+    for (struct srv_conn *c = registry->first; c != NULL; c = c->next) {
+        struct srv_request *request = c->request;
+
+        if (request == NULL) {
+            if (now_ns >= c->deadline_ns)
+                srv_peer_shutdown(c->fd);
+        } else if (request->stage == SRV_WAITING) {
+            sweep_waiting(request, now_ns, check_peers, stop, &sweep);
+        } else if (request->stage == SRV_HEAD || request->stage == SRV_BODY) {
+            if (now_ns >= request->deadline_ns ||
+                (stop && request->stage == SRV_BODY))
+                cut(request, stop);
+        } else if (request->stage == SRV_REPLY &&
+                   now_ns >= request->deadline_ns) {
+            srv_peer_shutdown(c->fd);
+        }
+    }
+    pthread_mutex_unlock(&registry->lock);
+    return sweep;
+}
+
+void srv_registry_shutdown(struct srv_registry *registry)
+{
+    pthread_mutex_lock(&registry->lock);
+    for (const struct srv_conn *c = registry->first; c != NULL; c = c->next) {
+        if (c->request == NULL || c->request->stage != SRV_WAITING)
+            srv_peer_shutdown(c->fd);
+    }
+    pthread_mutex_unlock(&registry->lock);
+}
