@@ -48,6 +48,12 @@ struct remat_graph {
     bool *is_static;                  /* a static-lifetime primal */
     int64_t *n_bytes;                 /* -1: unknown */
     remat_node *storage;              /* root of the storage, REMAT_NONE: none */
+
+    /* tags: the document's, as the passes left them */
+    uint8_t *policy; /* enum remat_policy */
+    bool *has_ac_graph_id;
+    int64_t *ac_graph_id;
+
     struct remat_nodes primals;
     struct remat_nodes forward_seeds;
     struct remat_nodes backward_seeds;

@@ -187,6 +187,9 @@ static enum remat_status describe_nodes(struct remat_graph *g,
         g->traits[v] = traits_of(g, v);
         g->role[v] = (uint8_t)role_of(spec);
         g->storage[v] = storage_of(g, v);
+        g->policy[v] = (uint8_t)spec->policy;
+        g->has_ac_graph_id[v] = spec->has_ac_graph_id;
+        g->ac_graph_id[v] = spec->ac_graph_id;
         status = value_bytes(g, v, &g->n_bytes[v], err);
         if (status != REMAT_OK)
             return status;
@@ -274,6 +277,9 @@ static bool allocate_sealed(struct remat_arena *arena, struct remat_graph *g)
     g->is_static = REMAT_NEW_ARRAY(arena, bool, g->n);
     g->n_bytes = REMAT_NEW_ARRAY(arena, int64_t, g->n);
     g->storage = REMAT_NEW_ARRAY(arena, remat_node, g->n);
+    g->policy = REMAT_NEW_ARRAY(arena, uint8_t, g->n);
+    g->has_ac_graph_id = REMAT_NEW_ARRAY(arena, bool, g->n);
+    g->ac_graph_id = REMAT_NEW_ARRAY(arena, int64_t, g->n);
     return arena->status == REMAT_OK;
 }
 

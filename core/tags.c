@@ -32,19 +32,18 @@ struct users_seen {
  * not touched them yet when v is looked at. */
 static struct users_seen look_at_users(const struct remat_work *w, remat_node v)
 {
-    const struct remat_node_spec *spec = remat_spec(w->g, v);
+    const struct remat_graph *g = w->g;
     struct users_seen seen = {false, false};
 
     REMAT_FOR_USERS(w, v, i)
     {
-        const struct remat_node_spec *user =
-            remat_spec(w->g, w->users.items[i]);
+        remat_node user = w->users.items[i];
 
-        if (!remat_wants_recompute((uint8_t)user->policy))
+        if (!remat_wants_recompute(g->policy[user]))
             continue;
         seen.some_recomputed = true;
-        if (spec->has_ac_graph_id && user->has_ac_graph_id &&
-            user->ac_graph_id > spec->ac_graph_id)
+        if (g->has_ac_graph_id[v] && g->has_ac_graph_id[user] &&
+            g->ac_graph_id[user] > g->ac_graph_id[v])
             seen.some_of_later_region = true;
     }
     return seen;
@@ -173,8 +172,7 @@ enum remat_status remat_clean_tags(struct remat_work *w,
     w->tag_rule = REMAT_NEW_ARRAY(&w->job->arena, uint8_t, w->g->n);
     if (w->tag == NULL || w->tag_rule == NULL)
         return remat_job_no_memory(w->job, err);
-    for (remat_node v = 0; v < w->g->n; v++)
-        w->tag[v] = (uint8_t)remat_spec(w->g, v)->policy;
+    memcpy(w->tag, w->g->policy, w->g->n);
     save_region_ends(w);
     save_collectives(w);
     status = save_effects(w, err);
