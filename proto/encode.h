@@ -9,7 +9,7 @@
 
 /* Everything a document is made of; all of it lives in the job. */
 struct proto_decision {
-    const struct remat_job *job;
+    struct remat_job *job; /* the report takes scratch from its arena */
     const struct remat_plan *plan;
     const struct proto_notes *notes;
     const char *name; /* of the graph, or NULL; text only */
@@ -48,5 +48,17 @@ bool proto_note_next(const struct proto_decision *decision, unsigned *at,
 /* ---- report.c: the text report ---- */
 void proto_encode_report(struct proto_text *text,
                          const struct proto_decision *decision);
+
+/* ---- report_saved.c: its tables of saved values and of operators ---- */
+void proto_report_saved(struct proto_text *text,
+                        const struct proto_decision *decision);
+void proto_report_operators(struct proto_text *text,
+                            const struct proto_decision *decision);
+/* "1.2 GiB" */
+void proto_report_size(struct proto_text *text, int64_t n_bytes);
+
+/* ---- report_conflict.c: why there is no plan, and what may be changed ---- */
+void proto_report_conflict(struct proto_text *text,
+                           const struct proto_decision *decision);
 
 #endif
