@@ -147,7 +147,7 @@ class Maker:
             d["args"] = list(args)
         if kwargs:
             d["kwargs"] = kwargs
-        if val is not None and not (op == "call_function" and self.maybe(self.missing)):
+        if val and not (op == "call_function" and self.maybe(self.missing)):
             d["val"] = val
         d.update(self.tag())
         if odd and op == "call_function":

@@ -56,7 +56,8 @@ def compile_fault(number, file, old, new):
         f.write(text.replace(old, new))
     subprocess.run(["gcc", "-std=c11", "-D_POSIX_C_SOURCE=200809L", "-O1", "-ffp-contract=off", "-w", "-Icore", "-Icore/include",
                     "-c", "-o", source[:-1] + "o", source], check=True, cwd=engine.ROOT)
-    rest = [o for o in sorted(glob.glob(os.path.join(OBJECTS, "core", "*.o"))) if os.path.basename(o) != file[:-1] + "o"]
+    names = sorted(os.path.basename(path)[:-2] for path in glob.glob(os.path.join(engine.ROOT, "core", "*.c")))
+    rest = [os.path.join(OBJECTS, "core", name + ".o") for name in names if name + ".c" != file]
     libraries = subprocess.run(["pkg-config", "--libs", "jansson", "libcrypto"], capture_output=True, text=True, check=True)
     subprocess.run(["gcc", "-o", program, os.path.join(OBJECTS, "tests/diff/plan_lines.o"), os.path.join(OBJECTS, "libproto.a"),
                     source[:-1] + "o"] + rest + libraries.stdout.split(), check=True, cwd=engine.ROOT)
@@ -95,14 +96,19 @@ def try_fault(job):
 class Faults(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.lines = sample()
+        """What the unharmed solver is refused must not count as a catch."""
+        cls.lines, cls.refused = [], []
+        with engine.Planner(os.path.join(OBJECTS, "tests/diff/plan_lines")) as planner:
+            for line in sample():
+                answer = planner.ask_text(line)
+                if answer.kind == "problem" and answer.doc["code"] == "internal-error":
+                    cls.refused.append(answer.doc["detail"])
+                else:
+                    cls.lines.append(line)
 
     def test_the_solver_as_it_is_passes_its_verification(self):
-        with engine.Planner(os.path.join(OBJECTS, "tests/diff/plan_lines")) as planner:
-            for line in self.lines:
-                answer = planner.ask_text(line)
-                if answer.kind == "problem":
-                    self.assertNotEqual(answer.doc["code"], "internal-error", answer.doc)
+        self.assertEqual(self.refused, [])
+        self.assertGreater(len(self.lines), 150)
 
     def test_the_verifier_catches_every_fault(self):
         self.assertGreaterEqual(len(faults.FAULTS), AT_LEAST)
