@@ -17,21 +17,38 @@
 #define DRAIN_TICK_MS    20U
 #define PEERS_NS         (UINT64_C(500) * SRV_NS_PER_MS)
 #define GRACE_S          UINT64_C(1)
-#define STOP_S           UINT64_C(5) /* for clients that do not read their answer */
+#define STOP_S           UINT64_C(5) /* for who does not read its answer */
 #define QUIET_TICKS      3U /* what is in the sockets has been seen then */
 #define ACCEPTS_PER_TURN 64
 
 /* ---- jobs and connections ---------------------------------------------- */
+
+/* How a job ended that nobody waited for any more. */
+static void log_dropped(const struct srv_job *job)
+{
+    const struct proto_answer *answer = &job->answer;
+    struct srv_log log;
+
+    srv_log_begin(&log, "info", "job-dropped");
+    srv_log_text(&log, "outcome",
+                 answer->result == PROTO_PROBLEM
+                     ? proto_problem_code(answer->problem.kind)
+                     : answer->outcome);
+    srv_log_ms(&log, "run_ms", job->finished_ns - job->started_ns);
+    srv_log_end(&log);
+}
 
 void srv_loop_job_done(struct srv_job *job)
 {
     const struct srv_request *request =
         srv_registry_finish(&job->server->registry, job);
 
-    if (request != NULL)
+    if (request != NULL) {
         srv_http_resume(request); /* and the job is the HTTP thread's */
-    else
+    } else {
+        log_dropped(job);
         srv_job_free(job);
+    }
 }
 
 static void on_wake(uv_async_t *wake)

@@ -18,6 +18,13 @@ bool srv_peer_is_gone(int fd)
            (poller.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
+bool srv_peer_has_ended(int fd)
+{
+    char byte;
+
+    return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
 void srv_peer_refuse(int fd, const struct proto_problem *problem,
                      const char *request_id, unsigned retry_after_s)
 {

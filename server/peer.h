@@ -11,6 +11,8 @@
 /* Whether the other side has closed its end. Also a half-closed one counts as
  * gone: it cannot be told apart before something is written. */
 bool srv_peer_is_gone(int fd);
+/* Whether it has, and everything it sent was read. */
+bool srv_peer_has_ended(int fd);
 /* Writes a whole HTTP answer with the problem, as far as it fits into the
  * socket's buffer, and ends the connection in both directions. The library
  * notices and closes the descriptor. retry_after_s 0: no header. */

@@ -77,6 +77,7 @@ void srv_registry_end(struct srv_registry *registry,
     if (request->counted)
         registry->n_counted--;
     request->conn->request = NULL;
+    request->conn->has_ended = false;
     request->conn->deadline_ns = idle_deadline_ns;
     pthread_mutex_unlock(&registry->lock);
 }
@@ -224,6 +225,43 @@ static void cut(struct srv_request *request, bool stop)
                     request->retry_after_s);
 }
 
+/*
+ * A connection on which something is still to be received. The library reads
+ * until it has less than it asked for, and so does not see an end that came
+ * together with the last bytes: for epoll both were one event. Shutting down
+ * makes another. Twice seen, because what was read may be on its way through
+ * the HTTP thread.
+ */
+static void sweep_ended(struct srv_conn *conn)
+{
+    const bool had_ended = conn->has_ended;
+
+    conn->has_ended = srv_peer_has_ended(conn->fd);
+    if (had_ended && conn->has_ended)
+        srv_peer_shutdown(conn->fd);
+}
+
+static void sweep_conn(struct srv_conn *conn, uint64_t now_ns, bool check_peers,
+                       bool stop)
+{
+    struct srv_request *request = conn->request;
+    const uint64_t deadline_ns =
+        request == NULL ? conn->deadline_ns : request->deadline_ns;
+    const bool is_late = now_ns >= deadline_ns;
+
+    if (request == NULL || request->stage == SRV_REPLY) {
+        if (is_late)
+            srv_peer_shutdown(conn->fd);
+        else if (request == NULL && check_peers)
+            sweep_ended(conn);
+    } else if (request->stage == SRV_HEAD || request->stage == SRV_BODY) {
+        if (is_late || (stop && request->stage == SRV_BODY))
+            cut(request, stop);
+        else if (check_peers)
+            sweep_ended(conn);
+    }
+}
+
 struct srv_sweep srv_registry_sweep(struct srv_registry *registry,
                                     uint64_t now_ns, bool check_peers,
                                     bool stop)
@@ -232,21 +270,10 @@ struct srv_sweep srv_registry_sweep(struct srv_registry *registry,
 
     pthread_mutex_lock(&registry->lock);
     for (struct srv_conn *c = registry->first; c != NULL; c = c->next) {
-        struct srv_request *request = c->request;
-
-        if (request == NULL) {
-            if (now_ns >= c->deadline_ns)
-                srv_peer_shutdown(c->fd);
-        } else if (request->stage == SRV_WAITING) {
-            sweep_waiting(request, now_ns, check_peers, stop, &sweep);
-        } else if (request->stage == SRV_HEAD || request->stage == SRV_BODY) {
-            if (now_ns >= request->deadline_ns ||
-                (stop && request->stage == SRV_BODY))
-                cut(request, stop);
-        } else if (request->stage == SRV_REPLY &&
-                   now_ns >= request->deadline_ns) {
-            srv_peer_shutdown(c->fd);
-        }
+        if (c->request != NULL && c->request->stage == SRV_WAITING)
+            sweep_waiting(c->request, now_ns, check_peers, stop, &sweep);
+        else
+            sweep_conn(c, now_ns, check_peers, stop);
     }
     pthread_mutex_unlock(&registry->lock);
     return sweep;

@@ -32,6 +32,7 @@ struct srv_conn {
     struct srv_request *request; /* NULL between requests */
     uint64_t deadline_ns;        /* while there is no request */
     int fd;
+    bool has_ended; /* the client sends no more, seen at the last look */
 };
 
 struct srv_registry {
@@ -86,8 +87,9 @@ struct srv_sweep {
 /*
  * Looks at every connection: answers and shuts down what is past its deadline,
  * takes waiting requests whose wait is over, and, when `check_peers`, those
- * whose client has gone. `stop`: takes every waiting request, refuses every
- * other that is not being answered yet. O(connections).
+ * whose client has gone; shuts down what waits for a client that sends no more.
+ * `stop`: takes every waiting request, refuses every other that is not being
+ * answered yet. O(connections).
  */
 struct srv_sweep srv_registry_sweep(struct srv_registry *registry,
                                     uint64_t now_ns, bool check_peers,
