@@ -176,8 +176,8 @@ static bool check_order(struct proto_decoder *d, const struct proto_path *path,
 {
     if (d->is_output && d->position + 1 < n)
         return proto_decode_fail(d->problem, PROTO_INVALID_GRAPH, path,
-                                 "the output node is the last one, %zu nodes "
-                                 "follow it here",
+                                 "the output node is the last one, %zu more "
+                                 "stand behind it here",
                                  n - d->position - 1);
     if (!d->is_output && d->position + 1 == n)
         return proto_decode_fail(

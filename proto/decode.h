@@ -86,6 +86,11 @@ bool proto_decode_value(struct proto_decoder *d, json_t *json,
                         struct remat_value *value);
 
 /* ---- decode_arg.c ---- */
+/* Says that `name`, written with `mark` ("%" or "") before it, is later, unknown
+ * or the node itself. Only for messages: O(nodes). */
+bool proto_fail_reference(struct proto_decoder *d,
+                          const struct proto_path *path, const char *mark,
+                          const char *name);
 bool proto_decode_args(struct proto_decoder *d, json_t *json,
                        const struct proto_path *path,
                        struct remat_node_spec *spec);

@@ -52,28 +52,34 @@ static const char *find_nearly(const struct proto_decoder *d, const char *name)
     return nearest;
 }
 
-static bool fail_reference(struct proto_decoder *d,
-                           const struct proto_path *path, const char *name)
+bool proto_fail_reference(struct proto_decoder *d,
+                          const struct proto_path *path, const char *mark,
+                          const char *name)
 {
     long position = find_anywhere(d, name);
     const char *nearest;
 
     if (position >= 0 && (size_t)position == d->position)
         return proto_decode_fail(d->problem, PROTO_INVALID_GRAPH, path,
-                                 "%%%s refers to the node it stands in, a node "
+                                 "%s%s refers to the node it stands in, a node "
                                  "only refers to earlier ones",
-                                 name);
+                                 mark, name);
     if (position >= 0)
         return proto_decode_fail(d->problem, PROTO_INVALID_GRAPH, path,
-                                 "%%%s refers to a later node (position %ld), "
+                                 "%s%s refers to a later node (position %ld), "
                                  "list the nodes in execution order",
-                                 name, position);
+                                 mark, name, position);
     nearest = find_nearly(d, name);
     if (nearest != NULL)
         return proto_decode_fail(d->problem, PROTO_INVALID_GRAPH, path,
-                                 "%%%s refers to an unknown node, did you mean "
-                                 "%%%s?",
-                                 name, nearest);
+                                 "%s%s refers to an unknown node, did you mean "
+                                 "%s%s?",
+                                 mark, name, mark, nearest);
+    if (mark[0] == '\0')
+        return proto_decode_fail(d->problem, PROTO_INVALID_GRAPH, path,
+                                 "%s refers to an unknown node, write the name "
+                                 "of an earlier one",
+                                 name);
     return proto_decode_fail(d->problem, PROTO_INVALID_GRAPH, path,
                              "%%%s refers to an unknown node: give the name of "
                              "an earlier one, or write %%%%%s for a literal "
@@ -88,7 +94,7 @@ static bool decode_reference(struct proto_decoder *d, const char *name,
     arg->kind = REMAT_ARG_NODE;
     arg->as.node = remat_graph_find(d->job, name);
     d->n_references++;
-    return arg->as.node != REMAT_NONE || fail_reference(d, path, name);
+    return arg->as.node != REMAT_NONE || proto_fail_reference(d, path, "%", name);
 }
 
 static bool decode_text(struct proto_decoder *d, json_t *json,
@@ -312,8 +318,8 @@ static bool decode_output(struct proto_decoder *d, json_t *json,
     return proto_decode_fail(d->problem, PROTO_INVALID_GRAPH, path,
                              "the output node's args are references such as "
                              "\"%%mm\" and null where there is no gradient, "
-                             "found %s",
-                             proto_json_kind(json));
+                             "found %s %s",
+                             proto_json_kind(json), text != NULL ? text : "");
 }
 
 bool proto_decode_args(struct proto_decoder *d, json_t *json,

@@ -32,7 +32,10 @@ bool proto_decode_expected(struct proto_problem *problem,
 {
     return proto_decode_fail(problem, PROTO_INVALID_GRAPH, path,
                              "expected %s, found %s", what,
-                             proto_json_kind(found));
+                             json_is_null(found)
+                                 ? "null: leave the member out where there is "
+                                   "nothing to say"
+                                 : proto_json_kind(found));
 }
 
 bool proto_decode_no_memory(struct proto_problem *problem,
@@ -141,6 +144,10 @@ bool proto_decode_count(struct proto_decoder *d, json_t *json,
                                  "%s is an integer, found %s", what,
                                  proto_json_kind(json));
     *count = json_integer_value(json);
+    if (*count < 0 && most == INT64_MAX)
+        return proto_decode_fail(d->problem, PROTO_INVALID_GRAPH, path,
+                                 "%s is %" PRId64 ", expected 0 or more", what,
+                                 *count);
     if (*count < 0 || *count > most)
         return proto_decode_fail(d->problem, PROTO_INVALID_GRAPH, path,
                                  "%s is %" PRId64

@@ -115,16 +115,19 @@ static bool decode_alias(struct proto_decoder *d, json_t *json,
                          const struct proto_path *path,
                          struct remat_node_spec *spec)
 {
-    if (!json_is_string(json))
+    const char *name = json_string_value(json);
+
+    if (name == NULL)
         return proto_decode_expected(d->problem, path, "a string", json);
-    spec->alias_of = remat_graph_find(d->job, json_string_value(json));
+    spec->alias_of = remat_graph_find(d->job, name);
     if (spec->alias_of != REMAT_NONE)
         return true;
-    return proto_decode_fail(d->problem, PROTO_INVALID_GRAPH, path,
-                             "alias_of names \"%s\", which is no earlier node: "
-                             "write the name (without %%) of the first node "
-                             "with the same storage",
-                             json_string_value(json));
+    if (name[0] == '%')
+        return proto_decode_fail(d->problem, PROTO_INVALID_GRAPH, path,
+                                 "alias_of is a plain name, write \"%s\" "
+                                 "without %%",
+                                 name + 1);
+    return proto_fail_reference(d, path, "", name);
 }
 
 static bool decode_recompute(struct proto_decoder *d, json_t *json,

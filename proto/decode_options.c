@@ -271,7 +271,7 @@ static bool decode_pass(struct proto_problem *problem, json_t *pass,
     char advice[256];
     const char *key;
     json_t *member;
-    int i;
+    int i = 0;
 
     if (!decode_pass_name(problem, pass, path, &i))
         return false;

@@ -96,8 +96,8 @@ static bool check_shape(struct proto_decoder *d, json_t *shape,
 
         if (json_is_string(size))
             *is_symbolic = true;
-        else if (!proto_decode_count(d, size, &item, "a size (or a symbol as "
-                                                     "a string)",
+        else if (!proto_decode_count(d, size, &item,
+                                     "a size",
                                      INT64_MAX, &ignored))
             return false;
     }

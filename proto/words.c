@@ -64,9 +64,16 @@ size_t proto_word_distance(const char *a, const char *b, size_t most)
     return row[n] <= most ? row[n] : most + 1;
 }
 
-const char *proto_words_nearest(struct proto_words words, const char *word)
+/* What is behind the last dot: CheckpointPolicy.MUST_SAVE, torch.float32. */
+static const char *tail(const char *word)
 {
     const char *dot = strrchr(word, '.');
+
+    return dot == NULL ? word : dot + 1;
+}
+
+const char *proto_words_nearest(struct proto_words words, const char *word)
+{
     size_t most = strlen(word) / 4 + 1;
     size_t best = most + 1;
     const char *nearest = NULL;
@@ -74,8 +81,7 @@ const char *proto_words_nearest(struct proto_words words, const char *word)
     for (size_t i = 0; i < words.n; i++) {
         size_t distance = proto_word_distance(words.at[i], word, most);
 
-        /* CheckpointPolicy.MUST_SAVE: what is behind the dot counts. */
-        if (dot != NULL && proto_word_distance(words.at[i], dot + 1, 0) == 0)
+        if (proto_word_distance(words.at[i], tail(word), 0) == 0)
             distance = 0;
         if (distance < best) {
             best = distance;
@@ -92,7 +98,10 @@ void proto_words_advise(struct proto_words words, const char *word, char *text,
     size_t length;
 
     if (nearest != NULL) {
-        snprintf(text, size, "write %s", nearest);
+        bool is_sure = proto_word_distance(nearest, tail(word), 0) == 0;
+
+        snprintf(text, size, is_sure ? "write %s" : "did you mean %s?",
+                 nearest);
         return;
     }
     snprintf(text, size, "expected ");
