@@ -30,8 +30,12 @@ TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 WORK = os.path.join(TOP, "build", "image")
 BASES = {"debian:bookworm-slim": "bookworm"}
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-COMPILERS = ["gcc*", "g++*", "cc", "c++", "c99*", "c89*", "cpp*", "clang*",
-             "tcc", "ld", "ld.*", "as", "make", "*-linux-gnu-gcc*", "python*"]
+COMPILERS = ["gcc*", "g++*", "cc", "c++", "c99*", "c89*", "cpp", "cpp-*",
+             "clang*", "tcc", "ld", "ld.bfd", "ld.gold", "as", "make",
+             "*-linux-gnu-gcc*", "python*"]
+# What Debian's slim images leave out of every package.
+SLIM = ["/usr/share/%s/*" % part
+        for part in ("man", "doc", "info", "locale", "lintian", "groff")]
 failures = []
 
 
@@ -137,8 +141,9 @@ def base_tar(image):
     tar = os.path.join(WORK, BASES[image] + ".tar")
     if not os.path.exists(tar):
         say("making   " + image)
-        run("mmdebstrap", "--quiet", "--variant=minbase", BASES[image],
-            tar + ".part.tar")
+        run("mmdebstrap", "--quiet", "--variant=minbase",
+            *("--dpkgopt=path-exclude=" + path for path in SLIM),
+            BASES[image], tar + ".part.tar")
         os.rename(tar + ".part.tar", tar)
     return tar
 

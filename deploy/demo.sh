@@ -73,9 +73,9 @@ curl --silent --show-error --fail "$url/version" || fail "no /version"
 title "A Llama training step (2 layers, selective checkpointing): what to save?"
 post llama_2l_sac
 cat "$work/answer"
-expect 'saved'
-expect 'recomputed'
-expect 'getitem_4'
+expect '^The forward saves 47 values'
+expect '^ +131072 .* getitem_4 .*which is tagged must_save'
+expect ' 140 computed again in it'
 printf '\n(answered %s)\n' "$status"
 
 # ---- no plan ------------------------------------------------------------
@@ -83,8 +83,9 @@ printf '\n(answered %s)\n' "$status"
 title "The same family with attention outputs tagged apart from their source"
 post autoparallel_llama_3l_naive_getitem
 cat "$work/answer"
-expect '_scaled_dot_product_flash_attention_for_cpu'
-expect 'getitem_4'
+expect '^There is no plan'
+expect '_scaled_dot_product_flash_attention_for_cpu is tagged must_save'
+expect 'getitem_4 is tagged prefer_recompute'
 printf '\n(answered %s)\n' "$status"
 
 # ---- stop ---------------------------------------------------------------
