@@ -119,14 +119,14 @@ class Documents(unittest.TestCase):
             for name in sorted(os.listdir(os.path.join(TOP, layer))):
                 if name.endswith((".c", ".h")):
                     with self.subTest(f"{layer}/{name}"):
-                        self.assertRegex(
-                            text, rf"\b{re.escape(name.rsplit('.', 1)[0])}\.")
+                        self.assertTrue(f"`{layer}/{name}`" in text,
+                                        "not in ARCHITECTURE.md")
 
     def flags_in_help(self, program, *arguments):
         done = subprocess.run(
             [os.path.join(TOP, "build", program), *arguments, "--help"],
             capture_output=True, text=True, timeout=10, check=False)
-        return set(re.findall(r"--[a-z][a-z-]+", done.stdout))
+        return set(re.findall(r"^  (--[a-z][a-z-]+)", done.stdout, re.M))
 
     def test_flags_of_rematd(self):
         """The README's table of flags is the program's own list."""
