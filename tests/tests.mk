@@ -50,12 +50,12 @@ test-builds:
 	$(SUBMAKE) VARIANT=fuzz fuzzers
 
 .PHONY: test
-test: deps ## everything, from nothing: packages, builds, all suites, sanitizers, fuzz smoke
+test: deps-test ## everything, from nothing: packages, builds, all suites, sanitizers, fuzz smoke
 	$(MAKE) --no-print-directory test-builds
 	python3 tests/run.py --level full --variants asan,tsan,valgrind
 
 .PHONY: torture
-torture: deps ## the complete versions of what `make test` samples; hours
+torture: deps-test ## the complete versions of what `make test` samples; hours
 	$(MAKE) --no-print-directory test-builds
 	python3 tests/run.py --level torture --variants asan,tsan,valgrind
 
