@@ -4,7 +4,7 @@
 DEPS_BUILD := gcc libc6-dev make pkg-config libmicrohttpd-dev libjansson-dev \
   libuv1-dev libssl-dev
 DEPS_DEMO  := $(DEPS_BUILD) curl xz-utils
-DEPS_TEST  := $(DEPS_DEMO) binutils check libsubunit-dev python3 \
+DEPS_TEST  := $(DEPS_DEMO) binutils check python3 \
   python3-jsonschema clang libclang-rt-14-dev llvm valgrind procps
 DEPS_LINT  := $(DEPS_BUILD) binutils clang-format clang-tidy cppcheck \
   shellcheck codespell
