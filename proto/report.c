@@ -22,7 +22,9 @@ static void add_total(struct proto_text *text, const struct remat_plan *plan)
     proto_text_format(text, "\nThe forward saves %" PRIu32 " value%s, ",
                       plan->saved.n, plan->saved.n == 1 ? "" : "s");
     proto_report_size(text, plan->saved_bytes);
-    proto_text_format(text, " (%" PRId64 " bytes).\n", plan->saved_bytes);
+    if (plan->saved_bytes >= 1024)
+        proto_text_format(text, " (%" PRId64 " bytes)", plan->saved_bytes);
+    proto_text_puts(text, ".\n");
     if (plan->static_bytes > 0) {
         proto_text_puts(text, "  ");
         proto_report_size(text, plan->static_bytes);
@@ -76,9 +78,10 @@ static void add_cut(struct proto_text *text, const struct remat_plan *plan)
         return;
     proto_text_format(text,
                       "Minimum cut: value %" PRId64 ", through %" PRIu32
-                      " nodes of a network of %" PRIu64 " vertices and "
+                      " node%s of a network of %" PRIu64 " vertices and "
                       "%" PRIu64 " edges.\n",
-                      cut->value, cut->nodes.n, cut->n_vertices, cut->n_edges);
+                      cut->value, cut->nodes.n, cut->nodes.n == 1 ? "" : "s",
+                      cut->n_vertices, cut->n_edges);
 }
 
 static void add_remarks(struct proto_text *text,

@@ -149,6 +149,40 @@ static void tell_infinite(struct proto_text *text,
     add_changes(text, decision, d);
 }
 
+/* Position of the node among the outputs. */
+static uint32_t find_output(const struct proto_decision *decision,
+                            remat_node node)
+{
+    uint32_t last = remat_graph_n_nodes(decision->job) - 1;
+    const struct remat_node_spec *output = remat_graph_node(decision->job, last);
+    uint32_t i = 0;
+
+    while (i < output->n_args && (output->args[i].kind != REMAT_ARG_NODE ||
+                                  output->args[i].as.node != node))
+        i++;
+    return i;
+}
+
+static void add_count_change(struct proto_text *text,
+                             const struct proto_decision *decision,
+                             const struct remat_diagnostic *d)
+{
+    uint32_t position;
+
+    if (d->node == REMAT_NONE)
+        return;
+    position = find_output(decision, d->node);
+    if (position >= d->n_fwd_outputs)
+        return;
+    proto_text_puts(text, "If ");
+    add_name(text, decision, d->node);
+    proto_text_format(text,
+                      " is a gradient, num_fwd_outputs is too large: it is the "
+                      "number %" PRIu32 " among the outputs, so write %" PRIu32
+                      " or less.\n",
+                      position + 1, position);
+}
+
 static void tell_invalid(struct proto_text *text,
                          const struct proto_decision *decision,
                          const struct remat_diagnostic *d)
@@ -158,13 +192,13 @@ static void tell_invalid(struct proto_text *text,
     proto_text_puts(text, d->message);
     proto_text_puts(text, "\n\n");
     add_steps(text, decision, d);
-    if (d->has_counts)
-        proto_text_format(text,
-                          "\nThe output node has %" PRIu32 " forward and "
-                          "%" PRIu32 " backward outputs (num_fwd_outputs is "
-                          "%" PRIu32 ").\n",
-                          d->n_fwd_outputs, d->n_bwd_outputs,
-                          d->n_fwd_outputs);
+    if (!d->has_counts)
+        return;
+    proto_text_format(text,
+                      "\nThe output node has %" PRIu32 " forward and %" PRIu32
+                      " backward outputs.\n",
+                      d->n_fwd_outputs, d->n_bwd_outputs);
+    add_count_change(text, decision, d);
 }
 
 void proto_report_conflict(struct proto_text *text,

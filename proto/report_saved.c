@@ -170,7 +170,7 @@ static void add_row(struct proto_text *text,
 static int widest_name(const struct proto_decision *decision)
 {
     struct remat_nodes saved = decision->plan->saved;
-    size_t widest = 0;
+    size_t widest = strlen("saved value");
 
     for (uint32_t i = 0; i < saved.n; i++) {
         size_t n = strlen(remat_graph_node(decision->job, saved.at[i])->name);
