@@ -75,9 +75,9 @@ static void split_chosen(const struct remat_work *w, struct remat_nodes chosen,
             continue;
         if (remat_is_symbol(w->g, v))
             append(&lists->sym, v);
-        else if (remat_spec(w->g, v)->opaque)
+        if (remat_spec(w->g, v)->opaque) /* a symbol may be both */
             append(&lists->opaque, v);
-        else
+        else if (!remat_is_symbol(w->g, v))
             append(&lists->saved, v);
     }
 }

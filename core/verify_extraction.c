@@ -33,6 +33,8 @@ struct check {
     struct remat_error *err;
     struct half forward;
     struct half backward;
+    struct half all_chosen; /* the backward with everything chosen given: what
+                               it reads decides what is passed on (9.2) */
     uint32_t *rank; /* place among the chosen; REMAT_NONE: not chosen */
     bool *passed;   /* in one of the lists */
 };
@@ -59,7 +61,8 @@ static bool allocate(struct check *k)
     k->rank = REMAT_NEW_ARRAY(arena, uint32_t, n);
     k->passed = REMAT_NEW_ARRAY(arena, bool, n);
     if (!allocate_half(arena, n, &k->forward) ||
-        !allocate_half(arena, n, &k->backward))
+        !allocate_half(arena, n, &k->backward) ||
+        !allocate_half(arena, n, &k->all_chosen))
         return false;
     memset(k->rank, 0xff, n * sizeof(*k->rank));
     for (uint32_t i = 0; i < k->chosen.n; i++)
@@ -84,10 +87,10 @@ static enum kind kind_of(const struct check *k, remat_node v)
 {
     const struct remat_node_spec *spec = k->w->g->specs[v];
 
-    if (is_symbol(k, v))
-        return SYMBOL;
     if (spec->opaque)
         return OPAQUE;
+    if (is_symbol(k, v))
+        return SYMBOL;
     if (spec->value.kind == REMAT_VALUE_OPAQUE && spec->value.type_name &&
         strcmp(spec->value.type_name, "FakeScriptObject") == 0)
         return SCRIPTED;
@@ -129,7 +132,8 @@ static enum remat_status check_members(struct check *k)
     for (uint32_t i = 0; i < k->x->sym.n && status == REMAT_OK; i++) {
         remat_node v = k->x->sym.at[i];
 
-        if (k->passed[v])
+        /* an opaque symbol stands in both lists */
+        if (k->passed[v] && !k->w->g->specs[v]->opaque)
             return off(k, v, "a symbol is passed on twice");
         k->passed[v] = true;
     }
@@ -331,12 +335,43 @@ static enum remat_status evaluate_backward(struct check *k)
     return status;
 }
 
+/* A bool whose users all assert on it stays in the forward. */
+static bool is_only_asserted(const struct check *k, remat_node v)
+{
+    uint32_t n_asserts = 0;
+
+    REMAT_FOR_USERS(k->w, v, i)
+        n_asserts += strcmp(k->w->g->specs[k->w->users.items[i]]->target,
+                            "aten._assert_scalar.default") == 0;
+    return k->w->g->specs[v]->value.kind == REMAT_VALUE_SYM_BOOL &&
+           n_asserts > 0 &&
+           n_asserts == k->w->users.begin[v + 1] - k->w->users.begin[v];
+}
+
+/* The backward as it would be with all chosen values given. */
+static enum remat_status evaluate_all_chosen(struct check *k)
+{
+    const struct remat_graph *g = k->w->g;
+    enum remat_status status;
+
+    for (uint32_t i = 0; i < k->chosen.n; i++)
+        if (!is_only_asserted(k, k->chosen.at[i]))
+            k->all_chosen.given[k->chosen.at[i]] = true;
+    give(&k->all_chosen, g->tangents);
+    give(&k->all_chosen, g->backward_seeds);
+    k->all_chosen.is_backward = true;
+    find_able(k, &k->all_chosen);
+    status = add_roots(k, &k->all_chosen, g->bwd_outputs);
+    mark_wanted(k, &k->all_chosen);
+    return status;
+}
+
 /* ---- reads ------------------------------------------------------------- */
 
 /* Whether the backward reads v for more than a wait nobody waits for. */
 static bool is_read(const struct check *k, remat_node v)
 {
-    const struct half *h = &k->backward;
+    const struct half *h = &k->all_chosen;
     const struct remat_work *w = k->w;
 
     if (h->root[v])
@@ -357,19 +392,6 @@ static bool is_read(const struct check *k, remat_node v)
             return true;
     }
     return false;
-}
-
-/* A bool whose users all assert on it stays in the forward. */
-static bool is_only_asserted(const struct check *k, remat_node v)
-{
-    uint32_t n_asserts = 0;
-
-    REMAT_FOR_USERS(k->w, v, i)
-        n_asserts += strcmp(k->w->g->specs[k->w->users.items[i]]->target,
-                            "aten._assert_scalar.default") == 0;
-    return k->w->g->specs[v]->value.kind == REMAT_VALUE_SYM_BOOL &&
-           n_asserts > 0 &&
-           n_asserts == k->w->users.begin[v + 1] - k->w->users.begin[v];
 }
 
 static enum remat_status check_reads(struct check *k)
@@ -438,9 +460,10 @@ static bool learn_mentioned(struct check *k, struct symbols *s)
 
     for (remat_node v = 0; v < g->n; v++) {
         const struct remat_node_spec *spec = g->specs[v];
+        bool is_derived = is_symbol(k, v) && spec->binds == NULL;
+        bool is_saved = !is_symbol(k, v) && !spec->opaque;
         bool counts = g->role[v] == REMAT_TANGENT ||
-                      (k->passed[v] && !k->w->g->specs[v]->opaque &&
-                       (spec->binds == NULL || !is_symbol(k, v)));
+                      (k->passed[v] && (is_derived || is_saved));
 
         if (spec->binds != NULL && k->w->live[v] &&
             !learn(k, &s->bindable, spec->binds))
@@ -522,6 +545,8 @@ enum remat_status remat_verify_extraction(struct remat_work *w,
         status = evaluate_forward(&k);
     if (status == REMAT_OK)
         status = evaluate_backward(&k);
+    if (status == REMAT_OK)
+        status = evaluate_all_chosen(&k);
     if (status == REMAT_OK)
         status = check_reads(&k);
     if (status == REMAT_OK)

@@ -87,8 +87,8 @@ struct remat_limits {
     size_t memory_bytes; /* of the arena; 0: no limit */
     uint32_t n_nodes;    /* of the graph; 0: no limit */
     uint64_t n_steps;    /* of all solves of the job together; 0: no limit */
-    /* Polled every 2^14 steps and at every phase; non-zero stops the job with
-     * REMAT_E_STOPPED. May be NULL. */
+    /* Polled at every phase, after every linear walk, and every 2^14 steps of
+     * the flow; non-zero stops the job with REMAT_E_STOPPED. May be NULL. */
     int (*stop)(void *context);
     /* Told when a phase begins; may be NULL. Core has no clock: a caller that
      * wants timings reads its own here. */
