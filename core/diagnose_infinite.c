@@ -225,6 +225,15 @@ static bool build_path(struct remat_work *w, const struct remat_network *net,
     return true;
 }
 
+/* The first edge of a path forbids to compute its node again; most reasons say
+ * what the node is, so the consequence is added. */
+static const char *consequence(const struct remat_step *step, uint32_t i)
+{
+    if (i > 0 || step->reason == remat_ban_text(REMAT_BAN_NO_RECOMPUTE))
+        return "";
+    return ", so it may not be computed again";
+}
+
 /* What stands in the way of each node on the path, in one sentence. The edge to
  * the sink speaks of the node before it. */
 static const char *tell(struct remat_work *w, const struct remat_diagnostic *d)
@@ -242,7 +251,7 @@ static const char *tell(struct remat_work *w, const struct remat_diagnostic *d)
             continue;
         text = remat_format(&w->job->arena, "%s%s`%s` %s%s", text, separator,
                             remat_spec(w->g, v)->name, step->reason,
-                            i == 0 ? ", so it may not be computed again" : "");
+                            consequence(step, i));
         separator = "; ";
     }
     return text;

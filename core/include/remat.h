@@ -413,7 +413,7 @@ struct remat_nodes {
     X(REMAT_BAN_PRIMAL, "is an input of the graph", INTRINSIC)                 \
     X(REMAT_BAN_FORWARD_SEED, "is a forward random seed", INTRINSIC)           \
     X(REMAT_BAN_MUST_SAVE, "is tagged must_save", ANNOTATION)                  \
-    X(REMAT_BAN_NO_RECOMPUTE, "has the trait no_recompute", ANNOTATION)         \
+    X(REMAT_BAN_NO_RECOMPUTE, "may not be computed twice", ANNOTATION)         \
     X(REMAT_BAN_NOT_ALLOWED, "is not on the list of recomputable operators",   \
       HEURISTIC)                                                               \
     X(REMAT_BAN_RANDOM, "draws random numbers", HEURISTIC)                     \
