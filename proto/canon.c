@@ -16,7 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_DIGITS = 17, INSERTION_SORT_MOST = 24 };
+enum {
+    MOST_DIGITS = 17,
+    INSERTION_SORT_MOST = 24
+};
 
 struct member {
     const char *key;
@@ -175,8 +178,7 @@ static bool add_object(struct proto_canon *canon, json_t *object,
         members = proto_budget_allocate(canon->text->budget, size);
     if (members == NULL)
         return false;
-    json_object_foreach(object, key, value)
-    {
+    json_object_foreach (object, key, value) {
         if (canon->skip == NULL ||
             !canon->skip(key, parent, depth, canon->skip_context))
             members[n++] = (struct member){key, value};
@@ -196,8 +198,7 @@ static bool add_list(struct proto_canon *canon, json_t *list,
     size_t i;
 
     proto_text_puts(text, "[");
-    json_array_foreach(list, i, item)
-    {
+    json_array_foreach (list, i, item) {
         if (i > 0)
             proto_text_puts(text, ",");
         if (!proto_canon_add(canon, item, parent, depth + 1))

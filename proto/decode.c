@@ -10,9 +10,14 @@
 #include <string.h>
 
 static const char schema_id[] = "remat/graph/v1";
-static const char *const graph_fields[] = {
-    "schema", "name",  "producer", "num_fwd_outputs", "static_lifetime_inputs",
-    "nodes",  "options", "passes"};
+static const char *const graph_fields[] = {"schema",
+                                           "name",
+                                           "producer",
+                                           "num_fwd_outputs",
+                                           "static_lifetime_inputs",
+                                           "nodes",
+                                           "options",
+                                           "passes"};
 static const char *const envelope_fields[] = {"graph", "options", "passes"};
 static const char *const producer_fields[] = {"name", "version"};
 
@@ -25,8 +30,7 @@ static bool check_envelope(struct proto_problem *problem, json_t *body)
     const char *key;
     json_t *member;
 
-    json_object_foreach(body, key, member)
-    {
+    json_object_foreach (body, key, member) {
         struct proto_path path = proto_path_key(&root, key);
 
         if (proto_words_find(PROTO_WORDS(envelope_fields), key) >= 0)
@@ -83,13 +87,12 @@ static bool decode_schema(struct proto_decoder *d, json_t *graph,
     if (json_is_string(schema) &&
         strcmp(json_string_value(schema), schema_id) == 0)
         return true;
-    return proto_decode_fail(
-        d->problem, PROTO_UNKNOWN_SCHEMA, &inner,
-        "unknown schema %s%s%s, understood is \"%s\"",
-        json_is_string(schema) ? "\"" : "",
-        json_is_string(schema) ? json_string_value(schema)
-                               : proto_json_kind(schema),
-        json_is_string(schema) ? "\"" : "", schema_id);
+    return proto_decode_fail(d->problem, PROTO_UNKNOWN_SCHEMA, &inner,
+                             "unknown schema %s%s%s, understood is \"%s\"",
+                             json_is_string(schema) ? "\"" : "",
+                             json_is_string(schema) ? json_string_value(schema)
+                                                    : proto_json_kind(schema),
+                             json_is_string(schema) ? "\"" : "", schema_id);
 }
 
 static bool is_tested_version(const char *version)
@@ -126,11 +129,9 @@ static bool decode_producer(struct proto_decoder *d, json_t *producer,
     if (producer == NULL)
         return true;
     if (!json_is_object(producer))
-        return proto_decode_expected(d->problem, &inner,
-                                     "an object with name and version",
-                                     producer);
-    json_object_foreach(producer, key, member)
-    {
+        return proto_decode_expected(
+            d->problem, &inner, "an object with name and version", producer);
+    json_object_foreach (producer, key, member) {
         if (!decode_producer_member(d, key, member, &inner))
             return false;
     }
@@ -146,8 +147,7 @@ static bool note_graph_fields(struct proto_decoder *d, json_t *graph,
 
     if (is_enveloped)
         known.n -= 2; /* options and passes stand outside */
-    json_object_foreach(graph, key, member)
-    {
+    json_object_foreach (graph, key, member) {
         if (proto_words_find(known, key) < 0 &&
             !proto_note_field(d, "graph", key, known))
             return false;
@@ -157,8 +157,7 @@ static bool note_graph_fields(struct proto_decoder *d, json_t *graph,
 
 /* What core says of a graph that it refuses; `path` is the graph's. */
 static bool fail_core(struct proto_decoder *d, const struct proto_path *path,
-                      enum remat_status status,
-                      const struct remat_error *error)
+                      enum remat_status status, const struct remat_error *error)
 {
     struct proto_path nodes = proto_path_key(path, "nodes");
     struct proto_path node = proto_path_index(&nodes, error->node);
@@ -315,8 +314,8 @@ static bool seal(struct proto_decoder *d, json_t *graph,
 
     if (!decode_static(d, list, &inner, &indices))
         return false;
-    status = remat_graph_seal(d->job, n_fwd_outputs, indices, (uint32_t)n,
-                              &error);
+    status =
+        remat_graph_seal(d->job, n_fwd_outputs, indices, (uint32_t)n, &error);
     if (status == REMAT_OK)
         return true;
     if (error.node == REMAT_NONE && !fail_static(d, &inner, indices, n))
@@ -336,9 +335,8 @@ bool proto_decode_graph(struct proto_decoder *d,
     uint32_t n_fwd_outputs = 0;
 
     if (!json_is_object(graph))
-        return proto_decode_expected(d->problem, path,
-                                     "a graph document, which is an object",
-                                     graph);
+        return proto_decode_expected(
+            d->problem, path, "a graph document, which is an object", graph);
     if (!decode_schema(d, graph, path))
         return false;
     if (name != NULL && !proto_decode_string(d, name, &at_name, &d->name))

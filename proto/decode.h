@@ -17,7 +17,9 @@
 #include <jansson.h>
 
 /* What is worth telling although it changes nothing. */
-enum { PROTO_MOST_NOTED_FIELDS = 12 };
+enum {
+    PROTO_MOST_NOTED_FIELDS = 12
+};
 struct proto_notes {
     const char *fields[PROTO_MOST_NOTED_FIELDS]; /* "node.foo", in the arena */
     const char *meant[PROTO_MOST_NOTED_FIELDS];  /* nearest known, or NULL */
@@ -35,8 +37,8 @@ struct proto_decoder {
     struct proto_problem *problem;
     const struct proto_limits *limits;
     const char *name; /* of the graph, or NULL */
-    json_t *nodes; /* the list, for references that come too early */
-    size_t position;     /* of the node being read */
+    json_t *nodes;    /* the list, for references that come too early */
+    size_t position;  /* of the node being read */
     bool is_output;
     uint32_t n_references;     /* of the node being read */
     const char *unmarked_text; /* its first literal that names a node */
@@ -64,7 +66,7 @@ struct proto_parts {
     json_t *options;      /* or NULL */
     json_t *more_options; /* laid over them; or NULL */
     json_t *passes;       /* or NULL */
-    bool is_enveloped;          /* the graph is a member of its own */
+    bool is_enveloped;    /* the graph is a member of its own */
 };
 
 /* ---- decode.c ---- */
@@ -86,8 +88,8 @@ bool proto_decode_value(struct proto_decoder *d, json_t *json,
                         struct remat_value *value);
 
 /* ---- decode_arg.c ---- */
-/* Says that `name`, written with `mark` ("%" or "") before it, is later, unknown
- * or the node itself. Only for messages: O(nodes). */
+/* Says that `name`, written with `mark` ("%" or "") before it, is later,
+ * unknown or the node itself. Only for messages: O(nodes). */
 bool proto_fail_reference(struct proto_decoder *d,
                           const struct proto_path *path, const char *mark,
                           const char *name);
@@ -106,8 +108,7 @@ bool proto_decode_options(struct proto_problem *problem, json_t *json,
 /* Whether every pass is known; then whether what is asked for is built. */
 bool proto_decode_passes(struct proto_problem *problem, json_t *json);
 bool proto_check_built(struct proto_problem *problem,
-                       const struct proto_options *options,
-                       json_t *passes);
+                       const struct proto_options *options, json_t *passes);
 
 /* ---- decode_common.c ---- */
 bool proto_decode_fail(struct proto_problem *problem,

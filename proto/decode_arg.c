@@ -20,8 +20,7 @@ static long find_anywhere(const struct proto_decoder *d, const char *name)
     size_t i;
     json_t *node;
 
-    json_array_foreach(d->nodes, i, node)
-    {
+    json_array_foreach (d->nodes, i, node) {
         json_t *other = json_object_get(node, "name");
 
         if (json_is_string(other) &&
@@ -34,7 +33,9 @@ static long find_anywhere(const struct proto_decoder *d, const char *name)
 /* An earlier node whose name is nearly `name`, or NULL. */
 static const char *find_nearly(const struct proto_decoder *d, const char *name)
 {
-    enum { MOST_TRIED = 4096 };
+    enum {
+        MOST_TRIED = 4096
+    };
     size_t most = strlen(name) / 4 + 1;
     const char *nearest = NULL;
 
@@ -94,7 +95,8 @@ static bool decode_reference(struct proto_decoder *d, const char *name,
     arg->kind = REMAT_ARG_NODE;
     arg->as.node = remat_graph_find(d->job, name);
     d->n_references++;
-    return arg->as.node != REMAT_NONE || proto_fail_reference(d, path, "%", name);
+    return arg->as.node != REMAT_NONE ||
+           proto_fail_reference(d, path, "%", name);
 }
 
 static bool decode_text(struct proto_decoder *d, json_t *json,
@@ -111,7 +113,8 @@ static bool decode_text(struct proto_decoder *d, json_t *json,
         d->unmarked_text = text;
     arg->kind = REMAT_ARG_STRING;
     arg->as.text = remat_job_strdup(d->job, text);
-    return arg->as.text != NULL || proto_decode_no_memory(d->problem, d->budget);
+    return arg->as.text != NULL ||
+           proto_decode_no_memory(d->problem, d->budget);
 }
 
 /* A real number with an integer's value is that integer: JSON does not tell
@@ -159,8 +162,7 @@ static bool decode_members(struct proto_decoder *d, json_t *object,
     if (!proto_decode_alloc(d, json_object_size(object), sizeof(*items),
                             &items))
         return false;
-    json_object_foreach(object, key, value)
-    {
+    json_object_foreach (object, key, value) {
         struct proto_path item = proto_path_key(path, key);
 
         if (!decode_arg(d, value, &item, &items[n]))
@@ -230,9 +232,9 @@ typedef bool decode_literal(struct proto_decoder *d, json_t *json,
                             const struct proto_path *path,
                             struct remat_arg *arg);
 
-static const char *const literal_names[] = {
-    "dtype", "device", "layout", "memory_format", "slice",
-    "float", "dict",   "op",     "repr"};
+static const char *const literal_names[] = {"dtype",         "device", "layout",
+                                            "memory_format", "slice",  "float",
+                                            "dict",          "op",     "repr"};
 static decode_literal *const literal_decoders[] = {
     decode_other, decode_other, decode_other, decode_other, decode_slice,
     decode_float, decode_dict,  decode_other, decode_other};

@@ -30,12 +30,11 @@ bool proto_decode_expected(struct proto_problem *problem,
                            const struct proto_path *path, const char *what,
                            json_t *found)
 {
-    return proto_decode_fail(problem, PROTO_INVALID_GRAPH, path,
-                             "expected %s, found %s", what,
-                             json_is_null(found)
-                                 ? "null: leave the member out where there is "
-                                   "nothing to say"
-                                 : proto_json_kind(found));
+    return proto_decode_fail(
+        problem, PROTO_INVALID_GRAPH, path, "expected %s, found %s", what,
+        json_is_null(found) ? "null: leave the member out where there is "
+                              "nothing to say"
+                            : proto_json_kind(found));
 }
 
 bool proto_decode_no_memory(struct proto_problem *problem,
@@ -150,8 +149,7 @@ bool proto_decode_count(struct proto_decoder *d, json_t *json,
                                  *count);
     if (*count < 0 || *count > most)
         return proto_decode_fail(d->problem, PROTO_INVALID_GRAPH, path,
-                                 "%s is %" PRId64
-                                 ", expected 0 to %" PRId64,
+                                 "%s is %" PRId64 ", expected 0 to %" PRId64,
                                  what, *count, most);
     return true;
 }

@@ -164,8 +164,8 @@ static bool decode_trait(struct proto_decoder *d, json_t *json,
     word = json_string_value(json);
     i = proto_words_find(PROTO_WORDS(traits), word + (word[0] == '-'));
     if (i < 0) {
-        proto_words_advise(PROTO_WORDS(traits), word + (word[0] == '-'),
-                           advice, sizeof(advice));
+        proto_words_advise(PROTO_WORDS(traits), word + (word[0] == '-'), advice,
+                           sizeof(advice));
         return proto_decode_fail(d->problem, PROTO_INVALID_GRAPH, path,
                                  "unknown trait \"%s\", %s (a leading - "
                                  "denies)",
@@ -188,8 +188,7 @@ static bool decode_traits(struct proto_decoder *d, json_t *json,
     if (!json_is_array(json))
         return proto_decode_expected(d->problem, path, "a list of traits",
                                      json);
-    json_array_foreach(json, i, item)
-    {
+    json_array_foreach (json, i, item) {
         struct proto_path inner = proto_path_index(path, i);
 
         if (!decode_trait(d, item, &inner, spec))
@@ -299,28 +298,32 @@ static bool decode_stack(struct proto_decoder *d, json_t *json,
 /* ---- the table ---- */
 
 /* X(field, function); op first: how args are read depends on it. */
-#define FIELD_MAP(X)                                                           \
-    X("op", decode_op)                                                         \
-    X("name", decode_name)                                                     \
-    X("target", decode_target)                                                 \
-    X("args", proto_decode_args)                                               \
-    X("val", decode_val)                                                       \
-    X("partitioner_tag", decode_placement)                                     \
-    X("alias_of", decode_alias)                                                \
-    X("module", decode_module)                                                 \
-    X("recompute", decode_recompute)                                           \
-    X("ac_graph_id", decode_region)                                            \
-    X("traits", decode_traits)                                                 \
-    X("kwargs", proto_decode_kwargs)                                           \
-    X("has_backward_hook", decode_hook)                                        \
-    X("no_vc_check", decode_vc_check)                                          \
-    X("opaque", decode_opaque)                                                 \
-    X("binds", decode_binds)                                                   \
-    X("mutated_args", decode_mutated)                                          \
-    X("memory_budget", decode_budget)                                          \
-    X("runtime", decode_runtime)                                               \
+#define FIELD_MAP(X)                       \
+    X("op", decode_op)                     \
+    X("name", decode_name)                 \
+    X("target", decode_target)             \
+    X("args", proto_decode_args)           \
+    X("val", decode_val)                   \
+    X("partitioner_tag", decode_placement) \
+    X("alias_of", decode_alias)            \
+    X("module", decode_module)             \
+    X("recompute", decode_recompute)       \
+    X("ac_graph_id", decode_region)        \
+    X("traits", decode_traits)             \
+    X("kwargs", proto_decode_kwargs)       \
+    X("has_backward_hook", decode_hook)    \
+    X("no_vc_check", decode_vc_check)      \
+    X("opaque", decode_opaque)             \
+    X("binds", decode_binds)               \
+    X("mutated_args", decode_mutated)      \
+    X("memory_budget", decode_budget)      \
+    X("runtime", decode_runtime)           \
     X("stack", decode_stack)
-enum { AT_OP, AT_NAME, AT_TARGET };
+enum {
+    AT_OP,
+    AT_NAME,
+    AT_TARGET
+};
 
 #define X(name, function) name,
 static const char *const field_names[] = {FIELD_MAP(X)};
@@ -352,12 +355,11 @@ static bool check_present(struct proto_decoder *d,
         spec->target = "output";
     if (spec->name != NULL && spec->target != NULL)
         return true;
-    return proto_decode_fail(d->problem, PROTO_INVALID_GRAPH, path,
-                             "a node needs %s",
-                             spec->name == NULL
-                                 ? "a name"
-                                 : "a target: the operator with its overload, "
-                                   "or a placeholder's label");
+    return proto_decode_fail(
+        d->problem, PROTO_INVALID_GRAPH, path, "a node needs %s",
+        spec->name == NULL ? "a name"
+                           : "a target: the operator with its overload, "
+                             "or a placeholder's label");
 }
 
 /* Strings that name nodes, on a call that refers to none: most likely the %
@@ -394,8 +396,7 @@ bool proto_decode_node(struct proto_decoder *d, json_t *object,
                                  "call_function or output");
     if (!decode_op(d, op, &at_op, spec))
         return false;
-    json_object_foreach(object, key, member)
-    {
+    json_object_foreach (object, key, member) {
         if (!decode_member(d, key, member, path, spec))
             return false;
     }

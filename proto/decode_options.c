@@ -30,14 +30,14 @@ static bool fail(struct proto_problem *problem, const struct proto_path *path,
 
 /* ---- one function for each option ---- */
 
-#define X(name, value)                                                         \
-    static bool decode_##name(struct proto_problem *problem, json_t *json,     \
-                              const struct proto_path *path,                   \
-                              struct proto_options *options)                   \
-    {                                                                          \
-        options->core.name = json_is_true(json);                               \
-        return json_is_boolean(json) ||                                        \
-               fail(problem, path, #name, "true or false", json);              \
+#define X(name, value)                                                     \
+    static bool decode_##name(struct proto_problem *problem, json_t *json, \
+                              const struct proto_path *path,               \
+                              struct proto_options *options)               \
+    {                                                                      \
+        options->core.name = json_is_true(json);                           \
+        return json_is_boolean(json) ||                                    \
+               fail(problem, path, #name, "true or false", json);          \
     }
 REMAT_BOOL_OPTION_MAP(X)
 #undef X
@@ -174,25 +174,25 @@ static bool decode_deadline(struct proto_problem *problem, json_t *json,
 }
 
 /* X(option, function) */
-#define OPTION_MAP(X)                                                          \
-    X("profile", decode_profile)                                               \
-    X("max_dist_from_bw", decode_max_dist)                                     \
-    X("activation_memory_budget", decode_budget)                               \
-    X("activation_memory_budget_solver", decode_solver)                        \
-    X("activation_memory_budget_runtime_estimator", decode_estimator)          \
-    X("memory_limit_bytes", decode_memory_limit)                               \
-    X("deadline_ms", decode_deadline)                                          \
+#define OPTION_MAP(X)                                                 \
+    X("profile", decode_profile)                                      \
+    X("max_dist_from_bw", decode_max_dist)                            \
+    X("activation_memory_budget", decode_budget)                      \
+    X("activation_memory_budget_solver", decode_solver)               \
+    X("activation_memory_budget_runtime_estimator", decode_estimator) \
+    X("memory_limit_bytes", decode_memory_limit)                      \
+    X("deadline_ms", decode_deadline)                                 \
     X("explain", decode_explain)
 #define X(name, function) name,
-#define Y(name, value) #name,
-static const char *const option_names[] = {
-    OPTION_MAP(X) REMAT_BOOL_OPTION_MAP(Y)};
+#define Y(name, value)    #name,
+static const char *const option_names[] = {OPTION_MAP(X)
+                                               REMAT_BOOL_OPTION_MAP(Y)};
 #undef X
 #undef Y
 #define X(name, function) function,
-#define Y(name, value) decode_##name,
-static decode_option *const option_decoders[] = {
-    OPTION_MAP(X) REMAT_BOOL_OPTION_MAP(Y)};
+#define Y(name, value)    decode_##name,
+static decode_option *const option_decoders[] = {OPTION_MAP(X)
+                                                     REMAT_BOOL_OPTION_MAP(Y)};
 #undef X
 #undef Y
 
@@ -208,8 +208,7 @@ bool proto_decode_options(struct proto_problem *problem, json_t *json,
         return true;
     if (!json_is_object(json))
         return fail(problem, &path, "options", "an object", json);
-    json_object_foreach(json, key, member)
-    {
+    json_object_foreach (json, key, member) {
         struct proto_path inner = proto_path_key(&path, key);
         int i = proto_words_find(PROTO_WORDS(option_names), key);
         const char *nearest;
@@ -275,8 +274,7 @@ static bool decode_pass(struct proto_problem *problem, json_t *pass,
 
     if (!decode_pass_name(problem, pass, path, &i))
         return false;
-    json_object_foreach(pass, key, member)
-    {
+    json_object_foreach (pass, key, member) {
         struct proto_path inner = proto_path_key(path, key);
 
         if (proto_words_find(pass_fields[i], key) >= 0)
@@ -302,8 +300,7 @@ bool proto_decode_passes(struct proto_problem *problem, json_t *json)
         return proto_decode_fail(problem, PROTO_UNKNOWN_PASS, &path,
                                  "passes is a list of passes, found %s",
                                  proto_json_kind(json));
-    json_array_foreach(json, i, pass)
-    {
+    json_array_foreach (json, i, pass) {
         struct proto_path inner = proto_path_index(&path, i);
 
         if (!decode_pass(problem, pass, &inner))
@@ -339,8 +336,8 @@ bool proto_check_built(struct proto_problem *problem,
                             "leave it out or write false");
     if (json_array_size(passes) == 0)
         return true;
-    name = json_string_value(
-        json_object_get(json_array_get(passes, 0), "pass"));
+    name =
+        json_string_value(json_object_get(json_array_get(passes, 0), "pass"));
     proto_problem_set(problem, PROTO_NOT_IMPLEMENTED, "/passes/0",
                       "the pass %s is not built in this version, send the "
                       "graph with its tags and without passes",

@@ -22,8 +22,7 @@ static bool note_others(struct proto_decoder *d, json_t *json,
     const char *key;
     json_t *member;
 
-    json_object_foreach(json, key, member)
-    {
+    json_object_foreach (json, key, member) {
         if (proto_words_find(known, key) < 0 &&
             !proto_note_field(d, "val", key, known))
             return false;
@@ -39,9 +38,9 @@ static bool decode_symbols(struct proto_decoder *d, json_t *json,
     json_t *symbols = json_object_get(json, "symbols");
     struct proto_path inner = proto_path_key(path, "symbols");
 
-    return symbols == NULL || proto_decode_strings(d, symbols, &inner,
-                                                   &value->symbols,
-                                                   &value->n_symbols);
+    return symbols == NULL ||
+           proto_decode_strings(d, symbols, &inner, &value->symbols,
+                                &value->n_symbols);
 }
 
 /* ---- tensors ---- */
@@ -50,8 +49,8 @@ static bool fail_dtype(struct proto_decoder *d, const struct proto_path *path,
                        const char *dtype)
 {
     static const char *const common[] = {
-        "float32", "float16",  "bfloat16",  "float64", "int64",
-        "int32",   "int16",    "int8",      "uint8",   "bool",
+        "float32",       "float16",     "bfloat16",  "float64",   "int64",
+        "int32",         "int16",       "int8",      "uint8",     "bool",
         "float8_e4m3fn", "float8_e5m2", "complex64", "complex128"};
     char advice[256];
 
@@ -76,7 +75,8 @@ static bool decode_dtype(struct proto_decoder *d, json_t *json,
     if (d->last_type == NULL || strcmp(d->last_type, dtype) != 0)
         d->last_type = remat_job_strdup(d->job, dtype);
     value->type_name = d->last_type;
-    return d->last_type != NULL || proto_decode_no_memory(d->problem, d->budget);
+    return d->last_type != NULL ||
+           proto_decode_no_memory(d->problem, d->budget);
 }
 
 /* Checks `shape`; *is_symbolic when a size of it is a symbol. */
@@ -90,15 +90,13 @@ static bool check_shape(struct proto_decoder *d, json_t *shape,
     if (!json_is_array(shape))
         return proto_decode_expected(d->problem, path, "a list of sizes",
                                      shape);
-    json_array_foreach(shape, i, size)
-    {
+    json_array_foreach (shape, i, size) {
         struct proto_path item = proto_path_index(path, i);
 
         if (json_is_string(size))
             *is_symbolic = true;
-        else if (!proto_decode_count(d, size, &item,
-                                     "a size",
-                                     INT64_MAX, &ignored))
+        else if (!proto_decode_count(d, size, &item, "a size", INT64_MAX,
+                                     &ignored))
             return false;
     }
     return true;
@@ -178,9 +176,10 @@ static bool set_bytes(struct proto_decoder *d, json_t *json,
     }
     if (status == REMAT_OK)
         return true;
-    return proto_decode_fail(d->problem, PROTO_INVALID_GRAPH, path,
-                             "the tensor's bytes need more than 63 bits, expected "
-                             "sizes whose product fits");
+    return proto_decode_fail(
+        d->problem, PROTO_INVALID_GRAPH, path,
+        "the tensor's bytes need more than 63 bits, expected "
+        "sizes whose product fits");
 }
 
 static bool decode_no_storage(struct proto_decoder *d, json_t *json,
@@ -289,8 +288,7 @@ static bool decode_dict(struct proto_decoder *d, json_t *json,
     if (!proto_decode_alloc(d, json_object_size(object), sizeof(*members),
                             &members))
         return false;
-    json_object_foreach(object, key, member)
-    {
+    json_object_foreach (object, key, member) {
         struct proto_path item = proto_path_key(&inner, key);
 
         if (!proto_decode_value(d, member, &item, &members[n++]))
@@ -345,8 +343,7 @@ bool proto_decode_value(struct proto_decoder *d, json_t *json,
     if (!json_is_object(json))
         return proto_decode_expected(d->problem, path, "a value object or null",
                                      json);
-    json_object_foreach(json, key, member)
-    {
+    json_object_foreach (json, key, member) {
         int found = proto_words_find(PROTO_WORDS(value_kinds), key);
 
         if (found >= 0 && kind >= 0)

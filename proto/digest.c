@@ -8,7 +8,10 @@
 #include <openssl/evp.h>
 #include <string.h>
 
-enum { PIECE_BYTES = 1 << 15, HASH_BYTES = 32 };
+enum {
+    PIECE_BYTES = 1 << 15,
+    HASH_BYTES = 32
+};
 
 struct filter {
     bool is_enveloped;
@@ -25,8 +28,8 @@ static bool skip(const char *key, const char *parent, unsigned depth,
 
     if (depth == 0)
         return strcmp(key, "name") == 0 ||
-               (!filter->is_enveloped && (strcmp(key, "options") == 0 ||
-                                          strcmp(key, "passes") == 0));
+               (!filter->is_enveloped &&
+                (strcmp(key, "options") == 0 || strcmp(key, "passes") == 0));
     if (depth == 1)
         return strcmp(key, "name") == 0 && strcmp(parent, "producer") == 0;
     if (depth == 2 && strcmp(parent, "nodes") == 0)
@@ -40,8 +43,7 @@ static bool reads_module(json_t *passes)
     json_t *pass;
     size_t i;
 
-    json_array_foreach(passes, i, pass)
-    {
+    json_array_foreach (passes, i, pass) {
         if (json_object_get(pass, "modules") != NULL)
             return true;
     }
@@ -55,10 +57,10 @@ static const char *const solver_names[] = {
     [REMAT_KNAPSACK_GREEDY] = "greedy",
     [REMAT_KNAPSACK_ILP] = "ilp",
     [REMAT_KNAPSACK_HIRSCHBERG] = "dp_knapsack_sliding_hirschberg"};
-static const char *const estimator_names[] = {
-    [REMAT_ESTIMATE_FLOPS] = "flops",
-    [REMAT_ESTIMATE_TESTING] = "testing",
-    [REMAT_ESTIMATE_GIVEN] = "given"};
+static const char *const estimator_names[] = {[REMAT_ESTIMATE_FLOPS] = "flops",
+                                              [REMAT_ESTIMATE_TESTING] =
+                                                  "testing",
+                                              [REMAT_ESTIMATE_GIVEN] = "given"};
 static const char *const profile_names[] = {
     [REMAT_PROFILE_PYTORCH] = "pytorch", [REMAT_PROFILE_PLAIN] = "plain"};
 
@@ -69,7 +71,7 @@ static json_t *effective_options(const struct remat_options *o)
     int failed = json == NULL;
 
 #define SET(name, value) failed |= json_object_set_new(json, name, value)
-#define X(name, value) SET(#name, json_boolean(o->name));
+#define X(name, value)   SET(#name, json_boolean(o->name));
     REMAT_BOOL_OPTION_MAP(X)
 #undef X
     SET("profile", json_string(profile_names[o->profile]));

@@ -138,10 +138,9 @@ static void add_memory(struct proto_text *text, const struct remat_plan *plan)
 
 static const char *severity_name(enum remat_severity severity)
 {
-    static const char *const names[] = {
-        [REMAT_ERROR] = "error",
-        [REMAT_WARNING] = "warning",
-        [REMAT_INFO] = "info"};
+    static const char *const names[] = {[REMAT_ERROR] = "error",
+                                        [REMAT_WARNING] = "warning",
+                                        [REMAT_INFO] = "info"};
 
     return names[severity];
 }

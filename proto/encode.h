@@ -35,7 +35,10 @@ void proto_encode_name(struct proto_text *text, const struct remat_job *job,
                        remat_node node);
 
 /* ---- notes.c: diagnostics of the decoder ---- */
-enum { PROTO_MOST_NOTES = 3, PROTO_NOTE_BYTES = 1024 };
+enum {
+    PROTO_MOST_NOTES = 3,
+    PROTO_NOTE_BYTES = 1024
+};
 struct proto_note {
     const char *code;
     remat_node node;

@@ -1,13 +1,12 @@
 /*
- * encode_explain.c: the facts behind a plan, node by node. Nodes removed as dead
- * code have none.
+ * encode_explain.c: the facts behind a plan, node by node. Nodes removed as
+ * dead code have none.
  */
 #include "encode.h"
 
-static const char *const policy_names[] = {
-    [REMAT_UNTAGGED] = "",
+static const char *const policy_names[] = {[REMAT_UNTAGGED] = "",
 #define X(name, text) [name] = text,
-    REMAT_POLICY_MAP(X)
+                                           REMAT_POLICY_MAP(X)
 #undef X
 };
 
@@ -39,7 +38,12 @@ static void add_tags(struct proto_text *text,
     proto_text_puts(text, "}");
 }
 
-enum class { CLASS_FW, CLASS_BW, CLASS_TANGENTS_CLOSURE, CLASS_UNCLAIMED };
+enum class {
+    CLASS_FW,
+    CLASS_BW,
+    CLASS_TANGENTS_CLOSURE,
+    CLASS_UNCLAIMED
+};
 
 static bool is_in_class(const struct remat_facts *facts, remat_node v,
                         enum class which)

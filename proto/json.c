@@ -6,16 +6,27 @@
  * inside its memory. It hands out memory from chunks and takes nothing back
  * but all of it: what a parse throws away on the way (grown tables and
  * buffers) is at most as much again as it keeps.
+ *
+ * Note on refusals. jansson 2.14's lexer does not look at the result when its
+ * buffer for the current token cannot grow: it drops bytes, misses the closing
+ * quote and then reads and writes past the end (akheron/jansson, issue 362). So
+ * the hook never returns NULL into a parse: it leaves the parse altogether,
+ * with longjmp. That is sound because everything the parse has made lies in the
+ * session's chunks.
  */
 #include "json.h"
 
 #include "locate.h"
 
+#include <setjmp.h>
 #include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_CHUNK_BYTES = 1 << 14, LARGEST_CHUNK_BYTES = 1 << 20 };
+enum {
+    FIRST_CHUNK_BYTES = 1 << 14,
+    LARGEST_CHUNK_BYTES = 1 << 20
+};
 
 struct proto_json_chunk {
     struct proto_json_chunk *older;
@@ -49,14 +60,13 @@ static struct proto_json_chunk *grow(struct proto_json *json, size_t n_bytes)
     return chunk;
 }
 
-static void *allocate(size_t n_bytes)
+/* A block of the session, or NULL. */
+static void *allocate_block(size_t n_bytes)
 {
     const size_t align = alignof(max_align_t);
     struct proto_json_chunk *chunk;
     void *block;
 
-    if (session == NULL)
-        return malloc(n_bytes);
     if (n_bytes > SIZE_MAX / 2 || !proto_budget_may_allocate(session->budget))
         return NULL;
     n_bytes = (n_bytes + align - 1) / align * align;
@@ -67,6 +77,19 @@ static void *allocate(size_t n_bytes)
         return NULL;
     block = chunk->bytes + chunk->used;
     chunk->used += n_bytes;
+    return block;
+}
+
+/* jansson's malloc. See the note on refusals above. */
+static void *allocate(size_t n_bytes)
+{
+    void *block;
+
+    if (session == NULL)
+        return malloc(n_bytes);
+    block = allocate_block(n_bytes);
+    if (block == NULL && session->parsing)
+        longjmp(session->refused, 1);
     return block;
 }
 
@@ -86,6 +109,7 @@ void proto_json_begin(struct proto_json *json, struct proto_budget *budget)
 {
     json->budget = budget;
     json->newest = NULL;
+    json->parsing = false;
     session = json;
 }
 
@@ -128,13 +152,50 @@ static bool is_too_deep(const char *text, size_t length, unsigned depth)
     return false;
 }
 
+/* json_loadb, which a refusal of memory ends with NULL. */
+static json_t *load(struct proto_json *json, const char *text, size_t length,
+                    size_t flags, json_error_t *error)
+{
+    json_t *tree;
+
+    if (setjmp(json->refused) != 0) {
+        json->parsing = false;
+        return NULL;
+    }
+    json->parsing = true;
+    tree = json_loadb(text, length, flags | JSON_DECODE_ANY, error);
+    json->parsing = false;
+    return tree;
+}
+
+const char *proto_json_key(struct proto_json *json, const char *text,
+                           size_t length)
+{
+    json_error_t error;
+    json_t *key = load(json, text, length, JSON_ALLOW_NUL, &error);
+
+    return json_is_string(key) ? json_string_value(key) : "";
+}
+
+static bool was_refused(const struct proto_json *json)
+{
+    return json->budget->over_limit || json->budget->no_memory;
+}
+
+static enum proto_problem_kind kind_at(const char *pointer)
+{
+    if (strncmp(pointer, "/options", 8) == 0)
+        return PROTO_UNKNOWN_OPTION;
+    if (strncmp(pointer, "/passes", 7) == 0)
+        return PROTO_UNKNOWN_PASS;
+    return PROTO_INVALID_GRAPH;
+}
+
 /* What jansson's code means to us; values it cannot hold are no syntax error,
  * they get a pointer. */
-static void report(const json_error_t *error, const char *text, size_t length,
-                   const char *what, struct proto_problem *problem)
+static void report(struct proto_json *json, const json_error_t *error,
+                   struct proto_source source, struct proto_problem *problem)
 {
-    enum proto_problem_kind kind =
-        what == NULL ? PROTO_INVALID_GRAPH : PROTO_UNKNOWN_OPTION;
     enum json_error_code code = json_error_code(error);
     const char *words = NULL;
     char pointer[sizeof(problem->pointer)];
@@ -150,35 +211,36 @@ static void report(const json_error_t *error, const char *text, size_t length,
     if (words == NULL) {
         proto_problem_set(problem, PROTO_MALFORMED_JSON, NULL,
                           "%s%sline %d, column %d: %s",
-                          what == NULL ? "" : what, what == NULL ? "" : ": ",
-                          error->line, error->column, error->text);
+                          source.what == NULL ? "" : source.what,
+                          source.what == NULL ? "" : ": ", error->line,
+                          error->column, error->text);
         return;
     }
-    proto_locate(text, length, (size_t)error->position, what, pointer,
+    proto_locate(json, source, (size_t)error->position, pointer,
                  sizeof(pointer));
-    if (strncmp(pointer, "/options", 8) == 0)
-        kind = PROTO_UNKNOWN_OPTION;
-    proto_problem_set(problem, kind, pointer, "line %d, column %d: %s",
-                      error->line, error->column, words);
+    if (was_refused(json))
+        return;
+    proto_problem_set(problem, kind_at(pointer), pointer,
+                      "line %d, column %d: %s", error->line, error->column,
+                      words);
 }
 
-json_t *proto_json_parse(struct proto_json *json, const char *text,
-                         size_t length, const char *what, unsigned depth,
-                         struct proto_problem *problem)
+json_t *proto_json_parse(struct proto_json *json, struct proto_source source,
+                         unsigned depth, struct proto_problem *problem)
 {
     json_error_t error;
     json_t *tree;
 
-    if (is_too_deep(text, length, depth)) {
+    if (is_too_deep(source.text, source.length, depth)) {
         proto_problem_set(problem, PROTO_TOO_LARGE, NULL,
                           "lists and objects nest deeper than the limit of %u",
                           depth);
         return NULL;
     }
-    tree = json_loadb(text, length, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY,
-                      &error);
-    if (tree == NULL && !json->budget->over_limit && !json->budget->no_memory)
-        report(&error, text, length, what, problem);
+    tree =
+        load(json, source.text, source.length, JSON_REJECT_DUPLICATES, &error);
+    if (tree == NULL && !was_refused(json))
+        report(json, &error, source, problem);
     return tree;
 }
 

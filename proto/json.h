@@ -13,12 +13,15 @@
 #include "proto.h"
 
 #include <jansson.h>
+#include <setjmp.h>
 
 struct proto_json_chunk;
 
 struct proto_json {
     struct proto_budget *budget;
     struct proto_json_chunk *newest;
+    bool parsing;
+    jmp_buf refused; /* where a refusal of memory leads while parsing */
 };
 
 /* Installs the hook; once, before threads. */
@@ -27,12 +30,23 @@ void proto_json_start(void);
 void proto_json_begin(struct proto_json *json, struct proto_budget *budget);
 void proto_json_end(struct proto_json *json);
 
-/* The tree of a document, or NULL and a problem. `what` names a document other
- * than the body ("options"), else NULL: it becomes the first part of pointers.
- * Nesting is checked before jansson sees the text. O(length). */
-json_t *proto_json_parse(struct proto_json *json, const char *text,
-                         size_t length, const char *what, unsigned depth,
-                         struct proto_problem *problem);
+/* A text to parse. `what` names one other than the body ("options"), else NULL:
+ * it becomes the first part of pointers. */
+struct proto_source {
+    const char *text;
+    size_t length;
+    const char *what;
+};
+
+/* The tree of a document, or NULL and a problem; NULL alone when the budget
+ * refused memory. Nesting is checked before jansson sees the text. O(length).
+ */
+json_t *proto_json_parse(struct proto_json *json, struct proto_source source,
+                         unsigned depth, struct proto_problem *problem);
+/* The string that a JSON string literal stands for, in the session; "" when it
+ * is none. */
+const char *proto_json_key(struct proto_json *json, const char *text,
+                           size_t length);
 
 /* "an integer", "a list", ... for messages. */
 const char *proto_json_kind(const json_t *value);

@@ -6,11 +6,12 @@
 
 #include "path.h"
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <string.h>
 
-enum { MOST_FRAMES = 65 };
+enum {
+    MOST_FRAMES = 65
+};
 
 struct frame {
     bool is_object;
@@ -72,40 +73,42 @@ static bool is_place(const struct scanner *s)
     return strchr(" \t\r\n[]{}:,", s->text[s->at]) == NULL;
 }
 
-void proto_locate(const char *text, size_t length, size_t position,
-                  const char *what, char *pointer, size_t size)
+/* Writes the frames as a pointer below `what`. */
+static void write_pointer(struct proto_json *json, const struct scanner *s,
+                          const char *what, char *pointer, size_t size)
 {
-    struct scanner s = {.text = text, .length = length};
     struct proto_path path[MOST_FRAMES + 2];
-    const char *keys[MOST_FRAMES];
     size_t n = 1;
-    size_t n_keys;
 
     path[0] = (struct proto_path){0};
     if (what != NULL) {
         path[1] = proto_path_key(&path[0], what);
         n = 2;
     }
-    while (s.at < length && s.at < position) {
-        bool last = is_place(&s);
-        size_t start = s.at;
+    for (size_t i = 0; i < s->n_frames; i++, n++) {
+        const struct frame *f = &s->frames[i];
 
-        step(&s);
-        while (last && text[start] != '"' && s.at < length && is_place(&s))
-            s.at++;
-    }
-    n_keys = s.n_frames;
-    for (size_t i = 0; i < n_keys; i++) {
-        const struct frame *f = &s.frames[i];
-        json_t *key = NULL;
-
-        if (f->is_object)
-            key = json_loadb(text + f->key_start, f->key_length,
-                             JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
-        keys[i] = json_is_string(key) ? json_string_value(key) : "";
-        path[n] = f->is_object ? proto_path_key(&path[n - 1], keys[i])
-                               : proto_path_index(&path[n - 1], f->index);
-        n++;
+        path[n] =
+            f->is_object
+                ? proto_path_key(&path[n - 1],
+                                 proto_json_key(json, s->text + f->key_start,
+                                                f->key_length))
+                : proto_path_index(&path[n - 1], f->index);
     }
     proto_path_write(&path[n - 1], pointer, size);
+}
+
+void proto_locate(struct proto_json *json, struct proto_source source,
+                  size_t position, char *pointer, size_t size)
+{
+    struct scanner s = {.text = source.text, .length = source.length};
+
+    while (s.at < s.length && s.at < position) {
+        bool is_scalar = is_place(&s) && s.text[s.at] != '"';
+
+        step(&s);
+        while (is_scalar && s.at < s.length && is_place(&s))
+            s.at++;
+    }
+    write_pointer(json, &s, source.what, pointer, size);
 }

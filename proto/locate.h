@@ -5,12 +5,11 @@
 #ifndef PROTO_LOCATE_H
 #define PROTO_LOCATE_H
 
-#include <stddef.h>
+#include "json.h"
 
 /* The pointer of the last key or scalar that starts before byte `position` of a
- * text that parses up to there; `what` (or NULL) becomes its first part. Needs
- * a jansson session or none, as the caller has. O(position). */
-void proto_locate(const char *text, size_t length, size_t position,
-                  const char *what, char *pointer, size_t size);
+ * text that parses up to there. O(position). */
+void proto_locate(struct proto_json *json, struct proto_source source,
+                  size_t position, char *pointer, size_t size);
 
 #endif

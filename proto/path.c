@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_FRAMES = 128 }; /* documents nest to 64 at most */
+enum {
+    MOST_FRAMES = 128
+}; /* documents nest to 64 at most */
 
 struct pointer {
     char *bytes;
@@ -47,8 +49,7 @@ static bool add_key(struct pointer *p, const char *key)
     return true;
 }
 
-void proto_path_write(const struct proto_path *path, char *pointer,
-                      size_t size)
+void proto_path_write(const struct proto_path *path, char *pointer, size_t size)
 {
     const struct proto_path *frames[MOST_FRAMES];
     struct pointer p = {pointer, 0, size};

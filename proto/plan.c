@@ -161,25 +161,34 @@ static bool make_job(struct call *call)
 
 /* ---- decode ---- */
 
+/* The tree of an optional text (NULL: there is none). */
+static json_t *parse_flag(struct call *call, struct proto_json *json,
+                          const char *text, const char *what)
+{
+    struct proto_source source = {text, 0, what};
+
+    if (text == NULL)
+        return NULL;
+    source.length = strlen(text);
+    return proto_json_parse(json, source, call->env->limits.depth,
+                            &call->answer->problem);
+}
+
 static bool parse_parts(struct call *call, struct proto_json *json,
                         struct proto_parts *parts)
 {
     const struct proto_request *request = call->request;
     struct proto_problem *problem = &call->answer->problem;
-    unsigned depth = call->env->limits.depth;
+    struct proto_source source = {request->body, request->length, NULL};
+    json_t *body =
+        proto_json_parse(json, source, call->env->limits.depth, problem);
     json_t *options = NULL;
     json_t *passes = NULL;
-    json_t *body = proto_json_parse(json, request->body, request->length, NULL,
-                                    depth, problem);
 
-    if (body != NULL && request->options != NULL)
-        options = proto_json_parse(json, request->options,
-                                   strlen(request->options), "options", depth,
-                                   problem);
-    if (body != NULL && request->passes != NULL)
-        passes = proto_json_parse(json, request->passes,
-                                  strlen(request->passes), "passes", depth,
-                                  problem);
+    if (body != NULL)
+        options = parse_flag(call, json, request->options, "options");
+    if (body != NULL)
+        passes = parse_flag(call, json, request->passes, "passes");
     if (problem->kind != PROTO_NO_PROBLEM)
         return false;
     if (body == NULL || (request->options != NULL && options == NULL) ||

@@ -49,8 +49,8 @@ static void add_counts(struct proto_text *text,
     uint32_t n_dead = 0;
 
     for (remat_node v = 0; v < n; v++) {
-        bool is_call = remat_graph_node(decision->job, v)->op ==
-                       REMAT_CALL_FUNCTION;
+        bool is_call =
+            remat_graph_node(decision->job, v)->op == REMAT_CALL_FUNCTION;
 
         n_dead += !facts->live[v];
         n_forward += is_call && facts->live[v] && facts->required_fw[v];

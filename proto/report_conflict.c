@@ -52,8 +52,8 @@ static void add_steps(struct proto_text *text,
         proto_text_format(text, "%4" PRIu32 ". ", i + 1);
         add_name(text, decision, subject(d, i));
         proto_text_puts(text, " ");
-        proto_text_puts(text, step->reason != NULL ? step->reason
-                                                   : "comes next");
+        proto_text_puts(text,
+                        step->reason != NULL ? step->reason : "comes next");
         if (step->origin != REMAT_ORIGIN_DATAFLOW) {
             proto_text_puts(text, "  [");
             proto_text_puts(text, remat_origin_text(step->origin));
@@ -154,7 +154,8 @@ static uint32_t find_output(const struct proto_decision *decision,
                             remat_node node)
 {
     uint32_t last = remat_graph_n_nodes(decision->job) - 1;
-    const struct remat_node_spec *output = remat_graph_node(decision->job, last);
+    const struct remat_node_spec *output =
+        remat_graph_node(decision->job, last);
     uint32_t i = 0;
 
     while (i < output->n_args && (output->args[i].kind != REMAT_ARG_NODE ||

@@ -8,7 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WIDEST_NAME = 40, TYPE_BYTES = 96, WIDEST_TYPE = 30 };
+enum {
+    WIDEST_NAME = 40,
+    TYPE_BYTES = 96,
+    WIDEST_TYPE = 30
+};
 
 void proto_report_size(struct proto_text *text, int64_t n_bytes)
 {

@@ -8,7 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_BYTES = 4096, FORMAT_BYTES = 1024 };
+enum {
+    FIRST_BYTES = 4096,
+    FORMAT_BYTES = 1024
+};
 
 void proto_text_init(struct proto_text *text, struct proto_budget *budget)
 {

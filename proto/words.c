@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LONGEST_WORD = 64 };
+enum {
+    LONGEST_WORD = 64
+};
 
 int proto_words_find(struct proto_words words, const char *word)
 {

@@ -11,7 +11,7 @@ struct proto_words {
     const char *const *at;
     size_t n;
 };
-#define PROTO_WORDS(array)                                                     \
+#define PROTO_WORDS(array) \
     ((struct proto_words){(array), sizeof(array) / sizeof((array)[0])})
 
 /* Position of `word`, or -1. */
@@ -21,8 +21,8 @@ int proto_words_find(struct proto_words words, const char *word);
 const char *proto_words_nearest(struct proto_words words, const char *word);
 /* How far apart two words are, letter case aside: edits, at most `most` + 1. */
 size_t proto_word_distance(const char *a, const char *b, size_t most);
-/* Writes "write X" where only case or prefix differ, "did you mean X?" where X is
- * near, else "expected A, B or C". */
+/* Writes "write X" where only case or prefix differ, "did you mean X?" where X
+ * is near, else "expected A, B or C". */
 void proto_words_advise(struct proto_words words, const char *word, char *text,
                         size_t size);
 

@@ -78,9 +78,10 @@ static inline void env_init(struct proto_env *env)
 static inline struct proto_answer ask(const char *body, const char *options,
                                       enum proto_format format)
 {
-    struct proto_request request = {
-        .body = body, .length = strlen(body), .options = options,
-        .format = format};
+    struct proto_request request = {.body = body,
+                                    .length = strlen(body),
+                                    .options = options,
+                                    .format = format};
     struct proto_answer answer;
     struct proto_env env;
 
@@ -106,21 +107,21 @@ static inline json_t *ask_plan(const char *body, const char *options)
 /* Six nodes: w (static) and x in, y = x * w out, tangent t, g = t * x. `%s` in
  * this order: fields after y's target, fields of the graph. */
 #define SMALL_VALUE "{\"dtype\":\"float32\",\"shape\":[2,4]}"
-#define SMALL_GRAPH(of_y, of_graph)                                            \
-    "{\"schema\":\"remat/graph/v1\",\"num_fwd_outputs\":1,"                    \
-    "\"static_lifetime_inputs\":[0]," of_graph "\"nodes\":["                   \
-    "{\"name\":\"w\",\"op\":\"placeholder\",\"target\":\"primals_1\","         \
-    "\"val\":" SMALL_VALUE "},"                                                \
-    "{\"name\":\"x\",\"op\":\"placeholder\",\"target\":\"primals_2\","         \
-    "\"val\":" SMALL_VALUE "},"                                                \
-    "{\"name\":\"y\",\"op\":\"call_function\","                                \
-    "\"target\":\"aten.mul.Tensor\"," of_y "\"val\":" SMALL_VALUE "},"         \
-    "{\"name\":\"t\",\"op\":\"placeholder\",\"target\":\"tangents_1\","        \
-    "\"val\":" SMALL_VALUE "},"                                                \
-    "{\"name\":\"g\",\"op\":\"call_function\","                                \
-    "\"target\":\"aten.mul.Tensor\",\"args\":[\"%t\",\"%x\"],"                 \
-    "\"val\":" SMALL_VALUE "},"                                                \
-    "{\"name\":\"output\",\"op\":\"output\",\"target\":\"output\","            \
+#define SMALL_GRAPH(of_y, of_graph)                                     \
+    "{\"schema\":\"remat/graph/v1\",\"num_fwd_outputs\":1,"             \
+    "\"static_lifetime_inputs\":[0]," of_graph "\"nodes\":["            \
+    "{\"name\":\"w\",\"op\":\"placeholder\",\"target\":\"primals_1\","  \
+    "\"val\":" SMALL_VALUE "},"                                         \
+    "{\"name\":\"x\",\"op\":\"placeholder\",\"target\":\"primals_2\","  \
+    "\"val\":" SMALL_VALUE "},"                                         \
+    "{\"name\":\"y\",\"op\":\"call_function\","                         \
+    "\"target\":\"aten.mul.Tensor\"," of_y "\"val\":" SMALL_VALUE "},"  \
+    "{\"name\":\"t\",\"op\":\"placeholder\",\"target\":\"tangents_1\"," \
+    "\"val\":" SMALL_VALUE "},"                                         \
+    "{\"name\":\"g\",\"op\":\"call_function\","                         \
+    "\"target\":\"aten.mul.Tensor\",\"args\":[\"%t\",\"%x\"],"          \
+    "\"val\":" SMALL_VALUE "},"                                         \
+    "{\"name\":\"output\",\"op\":\"output\",\"target\":\"output\","     \
     "\"args\":[\"%y\",\"%g\",null]}]}"
 #define Y_ARGS "\"args\":[\"%x\",\"%w\"],"
 

@@ -22,9 +22,8 @@ static void decode(const char *body, struct decoded *out)
     struct proto_limits limits;
     struct proto_parts parts;
     struct proto_json json;
-    struct proto_decoder decoder = {.budget = &out->budget,
-                                    .problem = &out->problem,
-                                    .limits = &limits};
+    struct proto_decoder decoder = {
+        .budget = &out->budget, .problem = &out->problem, .limits = &limits};
     json_t *tree;
 
     *out = (struct decoded){0};
@@ -32,7 +31,9 @@ static void decode(const char *body, struct decoded *out)
     out->job = remat_job_new(NULL);
     decoder.job = out->job;
     proto_json_begin(&json, &out->budget);
-    tree = proto_json_parse(&json, body, strlen(body), NULL, 64, &out->problem);
+    tree =
+        proto_json_parse(&json, (struct proto_source){body, strlen(body), NULL},
+                         64, &out->problem);
     ck_assert_msg(tree != NULL, "%s", out->problem.detail);
     ck_assert(proto_decode_parts(&out->problem, tree, NULL, NULL, &parts));
     ck_assert_msg(proto_decode_graph(&decoder, &parts), "%s: %s",
@@ -57,18 +58,19 @@ START_TEST(every_field_of_a_node_is_read)
     const struct remat_node_spec *y;
 
     proto_start();
-    decode(SMALL_GRAPH(
-               Y_ARGS
-               "\"kwargs\":{\"alpha\":2},\"alias_of\":\"x\","
-               "\"recompute\":\"prefer_recompute\",\"ac_graph_id\":-7,"
-               "\"partitioner_tag\":\"must_be_in_forward\","
-               "\"has_backward_hook\":true,\"no_vc_check\":true,"
-               "\"opaque\":true,\"binds\":\"s0\",\"mutated_args\":[\"a\",\"b\"],"
-               "\"memory_budget\":1,\"runtime\":2.5,\"module\":\"layers.0\","
-               "\"stack\":\"x.py:1\",\"traits\":[\"custom\",\"-impure\","
-               "\"no_recompute\"],",
-               ""),
-           &d);
+    decode(
+        SMALL_GRAPH(
+            Y_ARGS
+            "\"kwargs\":{\"alpha\":2},\"alias_of\":\"x\","
+            "\"recompute\":\"prefer_recompute\",\"ac_graph_id\":-7,"
+            "\"partitioner_tag\":\"must_be_in_forward\","
+            "\"has_backward_hook\":true,\"no_vc_check\":true,"
+            "\"opaque\":true,\"binds\":\"s0\",\"mutated_args\":[\"a\",\"b\"],"
+            "\"memory_budget\":1,\"runtime\":2.5,\"module\":\"layers.0\","
+            "\"stack\":\"x.py:1\",\"traits\":[\"custom\",\"-impure\","
+            "\"no_recompute\"],",
+            ""),
+        &d);
     y = node_y(&d);
     ck_assert_str_eq(y->name, "y");
     ck_assert_str_eq(y->target, "aten.mul.Tensor");
@@ -335,10 +337,10 @@ START_TEST(options_are_laid_over_each_other)
 }
 END_TEST
 
-#define CHECK_BOOL(name, value)                                                \
-    o = options_of("{\"" #name "\":true}", "{}");                              \
-    ck_assert_msg(o.core.name, #name);                                         \
-    o = options_of("{\"" #name "\":true}", "{\"" #name "\":false}");           \
+#define CHECK_BOOL(name, value)                                      \
+    o = options_of("{\"" #name "\":true}", "{}");                    \
+    ck_assert_msg(o.core.name, #name);                               \
+    o = options_of("{\"" #name "\":true}", "{\"" #name "\":false}"); \
     ck_assert_msg(!o.core.name, #name);
 
 START_TEST(every_flag_is_its_own)

@@ -70,8 +70,7 @@ START_TEST(names_stacks_and_modules_do_not_matter)
                                   "\"stack\":\"x.py:3\",",
                            "\"name\":\"llama\","),
                NULL);
-    check_same(SMALL_GRAPH(Y_ARGS,
-                           "\"producer\":{\"version\":\"2.13.0\"},"),
+    check_same(SMALL_GRAPH(Y_ARGS, "\"producer\":{\"version\":\"2.13.0\"},"),
                SMALL_GRAPH(Y_ARGS, "\"producer\":{\"name\":\"torch\","
                                    "\"version\":\"2.13.0\"},"),
                NULL);

@@ -7,25 +7,25 @@
 
 static const char plain[] = SMALL_GRAPH(Y_ARGS, "");
 
-#define CUT                                                                    \
-    "{\"value\":35,\"vertices\":11,\"edges\":12,\"nodes\":[\"x\"]}"
-#define HEAD                                                                   \
-    "{\"schema\":\"remat/plan/v1\",\"outcome\":\"plan\",\"saved\":[\"x\"],"    \
+#define CUT "{\"value\":35,\"vertices\":11,\"edges\":12,\"nodes\":[\"x\"]}"
+#define HEAD                                                                \
+    "{\"schema\":\"remat/plan/v1\",\"outcome\":\"plan\",\"saved\":[\"x\"]," \
     "\"saved_sym\":[],\"saved_opaque\":[],\"recomputed\":[],\"cut\":" CUT
-#define MEMORY                                                                 \
-    ",\"memory\":{\"saved_bytes\":32,\"saved_storage_bytes\":32,"              \
+#define MEMORY                                                    \
+    ",\"memory\":{\"saved_bytes\":32,\"saved_storage_bytes\":32," \
     "\"static_bytes\":0},\"diagnostics\":[]"
-#define FACTS                                                                  \
-    ",\"tags\":{},\"classes\":{\"fw\":[\"w\",\"x\",\"y\"],"                    \
-    "\"bw\":[\"t\",\"g\",\"output\"],"                                         \
-    "\"tangents_closure\":[\"t\",\"g\",\"output\"],\"unclaimed\":[]},"         \
-    "\"dist\":{\"w\":1000000000,\"x\":1,\"y\":1000000000,\"t\":0,\"g\":0,"     \
-    "\"output\":1000000000},\"bans\":[{\"node\":\"w\","                        \
-    "\"reason\":\"is an input of the graph\"},{\"node\":\"x\","                \
-    "\"reason\":\"is an input of the graph\"},{\"node\":\"y\","                \
-    "\"reason\":\"is materialised for a user outside the forward\"}],"         \
+#define FACTS                                                              \
+    ",\"tags\":{},\"classes\":{\"fw\":[\"w\",\"x\",\"y\"],"                \
+    "\"bw\":[\"t\",\"g\",\"output\"],"                                     \
+    "\"tangents_closure\":[\"t\",\"g\",\"output\"],\"unclaimed\":[]},"     \
+    "\"dist\":{\"w\":1000000000,\"x\":1,\"y\":1000000000,\"t\":0,\"g\":0," \
+    "\"output\":1000000000},\"bans\":[{\"node\":\"w\","                    \
+    "\"reason\":\"is an input of the graph\"},{\"node\":\"x\","            \
+    "\"reason\":\"is an input of the graph\"},{\"node\":\"y\","            \
+    "\"reason\":\"is materialised for a user outside the forward\"}],"     \
     "\"weights\":{\"w\":0,\"x\":35,\"y\":440979}"
-#define TAIL ",\"passes\":[],\"engine\":\"" PROTO_ENGINE "\",\"digest\":\"%s\"}\n"
+#define TAIL \
+    ",\"passes\":[],\"engine\":\"" PROTO_ENGINE "\",\"digest\":\"%s\"}\n"
 
 static void check_document(const char *options, const char *format)
 {
@@ -64,8 +64,7 @@ static void list_members(json_t *object, char out[512])
     size_t n = 0;
 
     out[0] = '\0';
-    json_object_foreach(object, key, member)
-    {
+    json_object_foreach (object, key, member) {
         n += (size_t)snprintf(out + n, 512 - n, "%s%s", n == 0 ? "" : " ", key);
     }
 }
@@ -77,8 +76,8 @@ static json_t *first_diagnostic(json_t *plan, const char *code)
 
     ck_assert_str_eq(json_string_value(json_object_get(diagnostic, "code")),
                      code);
-    ck_assert_str_eq(
-        json_string_value(json_object_get(diagnostic, "severity")), "error");
+    ck_assert_str_eq(json_string_value(json_object_get(diagnostic, "severity")),
+                     "error");
     return diagnostic;
 }
 
@@ -130,12 +129,10 @@ START_TEST(an_invalid_output_has_path_and_counts)
     ck_assert_str_eq(json_string_value(json_object_get(diagnostic, "node")),
                      "g");
     ck_assert_uint_eq(json_array_size(json_object_get(diagnostic, "path")), 2);
-    ck_assert_int_eq(json_integer_value(
-                         json_object_get(diagnostic, "num_fwd_outputs")),
-                     2);
-    ck_assert_int_eq(json_integer_value(
-                         json_object_get(diagnostic, "num_bwd_outputs")),
-                     1);
+    ck_assert_int_eq(
+        json_integer_value(json_object_get(diagnostic, "num_fwd_outputs")), 2);
+    ck_assert_int_eq(
+        json_integer_value(json_object_get(diagnostic, "num_bwd_outputs")), 1);
     json_decref(plan);
 }
 END_TEST
@@ -249,14 +246,13 @@ START_TEST(problem_documents_are_valid_json)
     ck_assert_int_eq(json_integer_value(json_object_get(json, "status")), 422);
     ck_assert_str_eq(json_string_value(json_object_get(json, "request_id")),
                      "id\n1");
-    ck_assert_str_eq(json_string_value(json_object_get(
-                         json_array_get(json_object_get(json, "errors"), 0),
-                         "pointer")),
-                     "/nodes/1/na\"me");
     ck_assert_str_eq(
-        json_string_value(json_object_get(json, "detail")),
-        "bad \xEF\xBF\xBD\xEF\xBF\xBD \x01 \xE2\x82\xAC "
-        "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD 7");
+        json_string_value(json_object_get(
+            json_array_get(json_object_get(json, "errors"), 0), "pointer")),
+        "/nodes/1/na\"me");
+    ck_assert_str_eq(json_string_value(json_object_get(json, "detail")),
+                     "bad \xEF\xBF\xBD\xEF\xBF\xBD \x01 \xE2\x82\xAC "
+                     "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD 7");
     json_decref(json);
     proto_free(text);
 }

@@ -53,8 +53,7 @@ static bool check_answer(const char *name, json_t *expect,
 {
     const struct proto_problem *problem = &answer->problem;
     const char *code = json_string_value(json_object_get(expect, "code"));
-    const char *pointer =
-        json_string_value(json_object_get(expect, "pointer"));
+    const char *pointer = json_string_value(json_object_get(expect, "pointer"));
     json_t *words = json_object_get(expect, "detail");
     bool good = answer->result == PROTO_PROBLEM && answer->body == NULL &&
                 code != NULL && json_array_size(words) > 0;
@@ -66,10 +65,8 @@ static bool check_answer(const char *name, json_t *expect,
                json_integer_value(json_object_get(expect, "status")) &&
            problem->has_pointer == (pointer != NULL) &&
            (pointer == NULL || strcmp(problem->pointer, pointer) == 0);
-    json_array_foreach(words, i, word)
-    {
-        good = good &&
-               strstr(problem->detail, json_string_value(word)) != NULL;
+    json_array_foreach (words, i, word) {
+        good = good && strstr(problem->detail, json_string_value(word)) != NULL;
     }
     if (!good)
         printf("%s: got %d %s at \"%s\": %s\n", name,

@@ -12,8 +12,7 @@ static json_t *find(json_t *plan, const char *code)
     json_t *diagnostic;
     size_t i;
 
-    json_array_foreach(json_object_get(plan, "diagnostics"), i, diagnostic)
-    {
+    json_array_foreach (json_object_get(plan, "diagnostics"), i, diagnostic) {
         if (strcmp(json_string_value(json_object_get(diagnostic, "code")),
                    code) != 0)
             continue;
@@ -101,9 +100,10 @@ END_TEST
 START_TEST(other_versions_are_untested)
 {
     proto_start();
-#define PRODUCER(version)                                                      \
-    SMALL_GRAPH(Y_ARGS, "\"producer\":{\"name\":\"torch\",\"version\":\""      \
-                        version "\"},")
+#define PRODUCER(version)                                                 \
+    SMALL_GRAPH(Y_ARGS,                                                   \
+                "\"producer\":{\"name\":\"torch\",\"version\":\"" version \
+                "\"},")
     check(PRODUCER("2.13.0"), "producer-version-untested", NULL);
     check(PRODUCER("2.13.1+cu126"), "producer-version-untested", NULL);
     check(PRODUCER("2.13"), "producer-version-untested", NULL);
@@ -117,17 +117,15 @@ END_TEST
 
 START_TEST(a_forgotten_percent_is_noticed)
 {
-    static const char body[] =
-        SMALL_GRAPH("\"args\":[\"x\",[\"w\"]],", "");
+    static const char body[] = SMALL_GRAPH("\"args\":[\"x\",[\"w\"]],", "");
     json_t *plan;
 
     proto_start();
     check(body, "reference-without-percent", "write \"%x\"");
     plan = ask_plan(body, NULL);
-    ck_assert_str_eq(
-        json_string_value(json_object_get(
-            find(plan, "reference-without-percent"), "node")),
-        "y");
+    ck_assert_str_eq(json_string_value(json_object_get(
+                         find(plan, "reference-without-percent"), "node")),
+                     "y");
     json_decref(plan);
     /* one reference is enough to know the rule; other strings are strings */
     check(SMALL_GRAPH("\"args\":[\"%x\",\"w\"],", ""),

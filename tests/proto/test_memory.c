@@ -1,0 +1,194 @@
+/*
+ * Every allocation of a request fails once: jansson's, the arena's chunks and
+ * the answer's buffer. Each failure must be a clean "out of memory", leave
+ * nothing behind and not disturb the next request.
+ *
+ * The quick level takes every allocation of small documents and a spread of
+ * them for large ones; REMAT_LEVEL=torture takes all. Under a leak checker the
+ * process end tells what was left.
+ */
+#include "budget.h"
+#include "documents.h"
+#include "suite.h"
+
+enum {
+    MOST_SAMPLES = 400
+};
+
+static bool is_torture(void)
+{
+    const char *level = getenv("REMAT_LEVEL");
+
+    return level != NULL && strcmp(level, "torture") == 0;
+}
+
+struct request {
+    const char *body;
+    const char *options;
+    const char *passes;
+    enum proto_format format;
+};
+
+static struct proto_answer plan(const struct request *r)
+{
+    struct proto_request request = {.body = r->body,
+                                    .length = strlen(r->body),
+                                    .options = r->options,
+                                    .passes = r->passes,
+                                    .format = r->format};
+    struct proto_answer answer;
+    struct proto_env env;
+
+    env_init(&env);
+    proto_plan(&env, &request, &answer);
+    return answer;
+}
+
+static void check_equal(const struct proto_answer *a,
+                        const struct proto_answer *b)
+{
+    ck_assert_int_eq(a->result, b->result);
+    ck_assert_int_eq(a->problem.kind, b->problem.kind);
+    ck_assert_str_eq(a->problem.detail, b->problem.detail);
+    ck_assert_int_eq(a->body == NULL, b->body == NULL);
+    if (a->body != NULL)
+        ck_assert_str_eq(a->body, b->body);
+}
+
+/* How many allocations the request makes. */
+static uint64_t count_allocations(const struct request *r)
+{
+    struct proto_answer answer;
+    uint64_t n;
+
+    proto_fail_at = UINT64_MAX;
+    answer = plan(r);
+    n = UINT64_MAX - proto_fail_at;
+    proto_fail_at = 0;
+    proto_answer_release(&answer);
+    return n;
+}
+
+/* Fails allocation k; every 50th time the same request is then asked again. */
+static void fail_one(const struct request *r, const struct proto_answer *good,
+                     uint64_t k)
+{
+    struct proto_answer answer;
+
+    proto_fail_at = k;
+    answer = plan(r);
+    ck_assert_msg(proto_fail_at == 0, "allocation %llu was never made",
+                  (unsigned long long)k);
+    ck_assert_msg(answer.result == PROTO_PROBLEM && answer.body == NULL,
+                  "allocation %llu", (unsigned long long)k);
+    ck_assert_msg(answer.problem.kind == PROTO_OUT_OF_MEMORY,
+                  "allocation %llu: %s: %s", (unsigned long long)k,
+                  proto_problem_code(answer.problem.kind),
+                  answer.problem.detail);
+    proto_answer_release(&answer);
+    if (k % 50 != 1)
+        return;
+    answer = plan(r);
+    check_equal(good, &answer);
+    proto_answer_release(&answer);
+}
+
+static void fail_each(const struct request *r)
+{
+    uint64_t n = count_allocations(r);
+    uint64_t step = is_torture() ? 1 : n / MOST_SAMPLES + 1;
+    struct proto_answer good = plan(r);
+    struct proto_answer again;
+
+    ck_assert_uint_gt(n, 10);
+    for (uint64_t k = 1; k <= n; k += step)
+        fail_one(r, &good, k);
+    fail_one(r, &good, n); /* the last one is the answer's buffer */
+    again = plan(r);
+    check_equal(&good, &again);
+    proto_answer_release(&again);
+    proto_answer_release(&good);
+}
+
+START_TEST(real_graphs_survive_every_failure)
+{
+    static const char *const names[] = {"gpt2_4l_1",  "batchnorm", "dropout",
+                                        "dropout_ac", "moe",       "unet"};
+
+    proto_start();
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        char *body = read_corpus(names[i], NULL);
+
+        fail_each(&(struct request){.body = body,
+                                    .options = "{\"explain\":\"full\"}"});
+        fail_each(&(struct request){.body = body, .format = PROTO_TEXT});
+        free(body);
+    }
+}
+END_TEST
+
+START_TEST(conflicts_survive_every_failure)
+{
+    char *body = read_case("G01", NULL);
+
+    proto_start();
+    fail_each(
+        &(struct request){.body = body, .options = "{\"profile\":\"plain\"}"});
+    fail_each(&(struct request){.body = body,
+                                .options = "{\"profile\":\"plain\"}",
+                                .format = PROTO_TEXT});
+    free(body);
+}
+END_TEST
+
+START_TEST(invalid_outputs_survive_every_failure)
+{
+    char body[4096] =
+        SMALL_GRAPH(Y_ARGS "\"weird\":1,", "\"producer\":{\"version\":\"9\"},");
+
+    proto_start();
+    memcpy(strstr(body, "outputs\":1"), "outputs\":2", 10);
+    fail_each(&(struct request){.body = body});
+    fail_each(&(struct request){.body = body, .format = PROTO_TEXT});
+}
+END_TEST
+
+/* A refusal found late stays that refusal until memory fails before it. */
+START_TEST(refusals_survive_every_failure)
+{
+    static const struct request requests[] = {
+        {.body = SMALL_GRAPH("\"args\":[\"%nowhere\"],", "")},
+        {.body = SMALL_GRAPH(Y_ARGS, "\"static_lifetime_inputs\":[7],"),
+         .options = "{}"},
+        {.body = SMALL_GRAPH(Y_ARGS, ""), .options = "{\"profile\":3}"},
+        {.body = SMALL_GRAPH(Y_ARGS, ""),
+         .passes = "[{\"pass\":\"repair_tags\"}]"},
+        {.body = SMALL_GRAPH(Y_ARGS, "\"a\":1,\"a\":2,")},
+        {.body = "{\"schema\":"},
+    };
+
+    proto_start();
+    for (size_t i = 0; i < sizeof(requests) / sizeof(*requests); i++) {
+        struct proto_answer good = plan(&requests[i]);
+        uint64_t n = count_allocations(&requests[i]);
+
+        ck_assert_int_eq(good.result, PROTO_PROBLEM);
+        ck_assert_int_ne(good.problem.kind, PROTO_OUT_OF_MEMORY);
+        for (uint64_t k = 1; k <= n; k++) {
+            struct proto_answer answer;
+
+            proto_fail_at = k;
+            answer = plan(&requests[i]);
+            ck_assert_int_eq(answer.result, PROTO_PROBLEM);
+            if (answer.problem.kind != PROTO_OUT_OF_MEMORY)
+                check_equal(&good, &answer);
+            proto_answer_release(&answer);
+        }
+        proto_fail_at = 0;
+    }
+}
+END_TEST
+
+SUITE("memory", real_graphs_survive_every_failure,
+      conflicts_survive_every_failure, invalid_outputs_survive_every_failure,
+      refusals_survive_every_failure)
