@@ -36,19 +36,29 @@ bool srv_budget_has_room(const struct srv_budget *budget, size_t n_bytes)
     return used <= budget->limit_bytes && n_bytes <= budget->limit_bytes - used;
 }
 
-/* Room for `need` bytes: doubled, but never beyond the limit of a body. */
-static bool grow(struct srv_body *body, struct srv_budget *budget, size_t need,
-                 size_t limit_bytes)
+/* Twice the room, or what is needed, but not more than the body can become. */
+static size_t next_capacity(const struct srv_body *body, size_t need,
+                            size_t limit_bytes)
 {
+    const size_t most = body->announced >= need ? body->announced : limit_bytes;
     size_t capacity =
         body->capacity < FIRST_BYTES ? FIRST_BYTES : body->capacity * 2;
 
     if (capacity < need)
         capacity = need;
-    if (capacity > limit_bytes)
-        capacity = limit_bytes;
-    if (!srv_budget_take(budget, capacity - body->capacity))
-        return false;
+    return capacity > most ? most : capacity;
+}
+
+static bool grow(struct srv_body *body, struct srv_budget *budget, size_t need,
+                 size_t limit_bytes)
+{
+    size_t capacity = next_capacity(body, need, limit_bytes);
+
+    if (!srv_budget_take(budget, capacity - body->capacity)) {
+        capacity = need; /* the last bit of the budget */
+        if (!srv_budget_take(budget, capacity - body->capacity))
+            return false;
+    }
     char *data = realloc(body->data, capacity);
     if (data == NULL) {
         srv_budget_give(budget, capacity - body->capacity);

@@ -30,6 +30,7 @@ struct srv_body {
     char *data;
     size_t length;
     size_t capacity;
+    size_t announced; /* its size, if the header said so, else 0 */
 };
 
 enum srv_body_result {

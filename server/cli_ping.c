@@ -16,6 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "number.h"
+
 #define PING_MS      3000 /* for all of it: a health check must not hang */
 #define DEFAULT_PORT "7433"
 
@@ -68,8 +70,10 @@ static bool parse_authority(const char *text, const char *end,
     if (rest == end)
         return copy_part(target->port, sizeof target->port, DEFAULT_PORT,
                          strlen(DEFAULT_PORT));
-    return *rest == ':' && copy_part(target->port, sizeof target->port,
-                                     rest + 1, (size_t)(end - rest - 1));
+    return *rest == ':' &&
+           copy_part(target->port, sizeof target->port, rest + 1,
+                     (size_t)(end - rest - 1)) &&
+           srv_is_port(target->port);
 }
 
 static bool parse_url(const char *url, struct target *target)

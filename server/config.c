@@ -242,21 +242,24 @@ static void print_help_of(const struct option *o)
            o->kind == SWITCH ? "off" : o->initial, name);
 }
 
+static const char help_head[] =
+    "rematd: answers, over HTTP, which values of a training step the forward\n"
+    "saves for the backward and which are computed again.\n"
+    "\n"
+    "  rematd                     listens on 127.0.0.1:7433\n"
+    "  curl --json @step.graph.json http://127.0.0.1:7433/v1/plans\n"
+    "  curl --json @step.graph.json -H 'Accept: text/plain' \\\n"
+    "    http://127.0.0.1:7433/v1/plans\n"
+    "\n"
+    "Also GET /livez, /readyz and /version. Log lines (JSON) go to stderr.\n"
+    "SIGTERM finishes what was accepted and exits 0. Exit 1: it could not\n"
+    "start. Exit 2: wrong usage.\n"
+    "\n"
+    "Options (numbers of bytes take K, M, G)\n";
+
 static void print_help(void)
 {
-    printf("rematd: answers, over HTTP, which values of a training step the "
-           "forward saves\nfor the backward and which are computed again.\n"
-           "\n"
-           "  rematd                     listens on 127.0.0.1:7433\n"
-           "  curl --json @step.graph.json http://127.0.0.1:7433/v1/plans\n"
-           "  curl --json @step.graph.json -H 'Accept: text/plain' "
-           "http://127.0.0.1:7433/v1/plans\n"
-           "\n"
-           "Also GET /livez, /readyz and /version. Log lines (JSON) go to "
-           "stderr. SIGTERM\nfinishes what was accepted and exits 0. Exit 2: "
-           "wrong usage. Exit 1: it could\nnot start.\n"
-           "\n"
-           "Options (numbers of bytes take K, M, G)\n");
+    fputs(help_head, stdout);
     for (size_t i = 0; i < N_OPTIONS; i++)
         print_help_of(&options[i]);
     printf("  --print-config\n      Print every setting in effect, as an "

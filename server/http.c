@@ -139,6 +139,7 @@ static enum MHD_Result on_header(struct srv_request *request,
         request->close = true;
         return srv_reply_send(request);
     }
+    request->body.announced = (size_t)head.length;
     return srv_registry_move(&server->registry, request, SRV_BODY,
                              seconds_from_now(server->config.body_timeout))
                ? MHD_YES

@@ -13,6 +13,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "number.h"
+
 #define BACKLOG 1024
 
 struct place {
@@ -43,7 +45,7 @@ static bool parse_place(const char *text, struct place *place)
     memcpy(place->host, host, n_host);
     place->host[n_host] = '\0';
     memcpy(place->port, colon + 1, strlen(colon + 1) + 1);
-    return strspn(place->port, "0123456789") == strlen(place->port);
+    return srv_is_port(place->port);
 }
 
 static bool is_loopback(const struct sockaddr *address)

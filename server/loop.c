@@ -215,6 +215,11 @@ int srv_loop_init(struct srv_loop *loop, struct srv_server *server)
         error = uv_signal_init(&loop->uv, &loop->terminate);
     if (error == 0)
         error = uv_signal_init(&loop->uv, &loop->interrupt);
+    /* From here on a signal is an orderly end, also before the loop runs. */
+    if (error == 0)
+        error = uv_signal_start(&loop->terminate, on_signal, SIGTERM);
+    if (error == 0)
+        error = uv_signal_start(&loop->interrupt, on_signal, SIGINT);
     loop->wake.data = loop;
     loop->tick.data = loop;
     loop->accept.data = loop;
@@ -225,12 +230,8 @@ int srv_loop_init(struct srv_loop *loop, struct srv_server *server)
 
 int srv_loop_run(struct srv_loop *loop)
 {
-    int error = uv_signal_start(&loop->terminate, on_signal, SIGTERM);
+    const int error = uv_poll_start(&loop->accept, UV_READABLE, on_accept);
 
-    if (error == 0)
-        error = uv_signal_start(&loop->interrupt, on_signal, SIGINT);
-    if (error == 0)
-        error = uv_poll_start(&loop->accept, UV_READABLE, on_accept);
     if (error == 0)
         uv_run(&loop->uv, UV_RUN_DEFAULT);
     return error;

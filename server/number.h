@@ -55,4 +55,12 @@ static inline bool srv_number_parse(const char *text, bool suffixes,
     return true;
 }
 
+/* Whether the text is a port number. */
+static inline bool srv_is_port(const char *text)
+{
+    uint64_t port = 0;
+
+    return srv_number_parse(text, false, &port) && port <= UINT16_MAX;
+}
+
 #endif
