@@ -93,7 +93,7 @@ static void wide(struct gb *b)
 
 static void with_symbols(struct gb *b)
 {
-    static char names[64][8];
+    static char names[64][16];
     remat_node x = gb_primal(b, "x", 64);
     remat_node t = gb_tangent(b, "t", 64);
     remat_node y = x;

@@ -62,6 +62,8 @@ class Maker:
         shape = [r.choice(DIMS) for _ in range(r.choices([0, 1, 2, 3], [8, 30, 45, 17])[0])]
         if self.maybe(0.03) and shape:
             shape[r.randrange(len(shape))] = 0
+        if self.maybe(0.01):  # weighs exactly a million, or will at distance 1
+            return {"dtype": "uint8", "shape": [r.choice([1000000, 909091])]}
         if self.huge:
             shape = [1 << r.randint(8, 20), 3 ** r.randint(3, 10)]
         v = {"dtype": r.choice(DTYPES), "shape": shape}
@@ -140,6 +142,8 @@ class Maker:
             d["memory_budget"] = 1
         if self.maybe(0.01):
             d["opaque"] = True
+        if self.maybe(0.01):
+            d["binds"] = r.choice(sorted(SYMBOLS))
 
     def add(self, op, target, args=(), kwargs=None, val=None, base=None, odd=True, **fields):
         d = {"name": self.name(base or target.split(".")[-2 if target.count(".") >= 2 else -1]), "op": op, "target": target}

@@ -1,6 +1,7 @@
 """The oracle's answer in the shape that compare.py reads, and the comparison of one random request."""
 import json
 import os
+import re
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -13,16 +14,25 @@ with open(os.path.join(os.path.dirname(HERE), "oracle", "optable.json"), encodin
     TABLE = json.load(f)
 
 SIZE_ERRORS = ("no_val", "unsized_val")
-# What our reasons are called by the oracle. Bans of 5.4 and 5.5 have no reason there.
-REASONS = {
-    "primal input": "is an input of the graph", "forward RNG seed": "is a forward random seed",
-    "marked MUST_SAVE": "is tagged must_save", "may not be computed twice": "may not be computed twice",
-    "not in recomputable allowlist": "is not on the list of recomputable operators", "random op": "draws random numbers",
-    "compute intensive op": "is compute intensive", "non-builtin op": "is not a built-in operator",
-    "materialized in backward": "is materialised for a user outside the forward",
-    "too far from backward": "is further from the backward than max_dist_from_bw",
-    "reduction op": "is a reduction: its result is much smaller than what it reads",
+# What the oracle's reasons are called in remat.h. Bans of 5.4 and 5.5 have no reason there.
+NAMES = {
+    "primal input": "PRIMAL", "forward RNG seed": "FORWARD_SEED", "marked MUST_SAVE": "MUST_SAVE",
+    "may not be computed twice": "NO_RECOMPUTE", "not in recomputable allowlist": "NOT_ALLOWED", "random op": "RANDOM",
+    "compute intensive op": "COMPUTE", "non-builtin op": "NON_BUILTIN", "materialized in backward": "MATERIALISED",
+    "too far from backward": "TOO_FAR", "reduction op": "REDUCTION",
 }
+
+
+def _texts():
+    """{enumerator: text} of REMAT_BAN_MAP."""
+    with open(os.path.join(os.path.dirname(os.path.dirname(HERE)), "core", "include", "remat.h"), encoding="utf-8") as f:
+        block = re.search(r"#define REMAT_BAN_MAP.*?\nenum", f.read().replace("\\\n", "\n"), re.S).group(0)
+    found = re.findall(r'X\(REMAT_BAN_(\w+),\s*((?:"[^"]*"\s*)+),', block)
+    return {name: "".join(re.findall(r'"([^"]*)"', text)) for name, text in found}
+
+
+TEXTS = _texts()
+REASONS = {theirs: TEXTS[name] for theirs, name in NAMES.items()}
 
 
 def expected(document, options):
