@@ -285,10 +285,12 @@ static bool decode_static(struct proto_decoder *d, json_t *list,
 {
     size_t n = json_array_size(list);
 
-    if (list != NULL && !json_is_array(list))
-        return proto_decode_expected(d->problem, path, "a list of integers",
-                                     list);
-    if (!proto_decode_alloc(d, n, sizeof(**indices), indices))
+    if (list != NULL && !json_is_array(list)) {
+        proto_decode_expected(d->problem, path, "a list of integers", list);
+        return false;
+    }
+    *indices = proto_decode_alloc(d, n, sizeof(**indices));
+    if (*indices == NULL)
         return false;
     for (size_t i = 0; i < n; i++) {
         struct proto_path inner = proto_path_index(path, i);
@@ -309,7 +311,7 @@ static bool seal(struct proto_decoder *d, json_t *graph,
     struct proto_path inner = proto_path_key(path, "static_lifetime_inputs");
     struct remat_error error = {0};
     enum remat_status status;
-    uint32_t *indices;
+    uint32_t *indices = NULL;
     size_t n = json_array_size(list);
 
     if (!decode_static(d, list, &inner, &indices))

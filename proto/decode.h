@@ -135,8 +135,7 @@ bool proto_decode_strings(struct proto_decoder *d, json_t *json,
 bool proto_decode_count(struct proto_decoder *d, json_t *json,
                         const struct proto_path *path, const char *what,
                         int64_t most, int64_t *count);
-/* Zeroed arena memory. */
-bool proto_decode_alloc(struct proto_decoder *d, size_t n, size_t size,
-                        void *memory);
+/* Zeroed arena memory, or NULL and a problem. */
+void *proto_decode_alloc(struct proto_decoder *d, size_t n, size_t size);
 
 #endif

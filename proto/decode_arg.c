@@ -138,7 +138,8 @@ static bool decode_items(struct proto_decoder *d, json_t *list,
     size_t n = json_array_size(list);
     struct remat_arg *items;
 
-    if (!proto_decode_alloc(d, n, sizeof(*items), &items))
+    items = proto_decode_alloc(d, n, sizeof(*items));
+    if (items == NULL)
         return false;
     for (size_t i = 0; i < n; i++) {
         struct proto_path item = proto_path_index(path, i);
@@ -159,8 +160,8 @@ static bool decode_members(struct proto_decoder *d, json_t *object,
     json_t *value;
     size_t n = 0;
 
-    if (!proto_decode_alloc(d, json_object_size(object), sizeof(*items),
-                            &items))
+    items = proto_decode_alloc(d, json_object_size(object), sizeof(*items));
+    if (items == NULL)
         return false;
     json_object_foreach (object, key, value) {
         struct proto_path item = proto_path_key(path, key);
@@ -342,7 +343,8 @@ bool proto_decode_args(struct proto_decoder *d, json_t *json,
         spec->n_args = list.n_items;
         return true;
     }
-    if (!proto_decode_alloc(d, n, sizeof(*items), &items))
+    items = proto_decode_alloc(d, n, sizeof(*items));
+    if (items == NULL)
         return false;
     for (size_t i = 0; i < n; i++) {
         struct proto_path item = proto_path_index(path, i);

@@ -53,13 +53,13 @@ bool proto_decode_no_memory(struct proto_problem *problem,
     return false;
 }
 
-bool proto_decode_alloc(struct proto_decoder *d, size_t n, size_t size,
-                        void *memory)
+void *proto_decode_alloc(struct proto_decoder *d, size_t n, size_t size)
 {
     void *block = remat_job_alloc(d->job, n, size);
 
-    memcpy(memory, &block, sizeof(block));
-    return block != NULL || proto_decode_no_memory(d->problem, d->budget);
+    if (block == NULL)
+        proto_decode_no_memory(d->problem, d->budget);
+    return block;
 }
 
 /* Whether a field of that scope was noted before. */
@@ -89,7 +89,8 @@ bool proto_note_field(struct proto_decoder *d, const char *scope,
         notes->more_fields = true;
         return true;
     }
-    if (!proto_decode_alloc(d, size, 1, &name))
+    name = proto_decode_alloc(d, size, 1);
+    if (name == NULL)
         return false;
     snprintf(name, size, "%s.%s", scope, field);
     notes->meant[notes->n_fields] = proto_words_nearest(known, field);
@@ -116,7 +117,8 @@ bool proto_decode_strings(struct proto_decoder *d, json_t *json,
     if (!json_is_array(json))
         return proto_decode_expected(d->problem, path, "a list of strings",
                                      json);
-    if (!proto_decode_alloc(d, n_items, sizeof(*copies), &copies))
+    copies = proto_decode_alloc(d, n_items, sizeof(*copies));
+    if (copies == NULL)
         return false;
     for (size_t i = 0; i < n_items; i++) {
         struct proto_path item = proto_path_index(path, i);

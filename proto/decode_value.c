@@ -109,7 +109,8 @@ static bool decode_dims(struct proto_decoder *d, json_t *list,
     size_t n = json_array_size(list);
     int64_t *dims;
 
-    if (!proto_decode_alloc(d, n, sizeof(*dims), &dims))
+    dims = proto_decode_alloc(d, n, sizeof(*dims));
+    if (dims == NULL)
         return false;
     for (size_t i = 0; i < n; i++) {
         struct proto_path item = proto_path_index(path, i);
@@ -200,7 +201,7 @@ static bool decode_tensor(struct proto_decoder *d, json_t *json,
                           const struct proto_path *path,
                           struct remat_value *value)
 {
-    int64_t element_bytes;
+    int64_t element_bytes = 0;
 
     value->kind = REMAT_VALUE_TENSOR;
     return decode_dtype(d, json_object_get(json, "dtype"), path, value,
@@ -257,7 +258,8 @@ static bool decode_tuple(struct proto_decoder *d, json_t *json,
     if (!json_is_array(list))
         return proto_decode_expected(d->problem, &inner, "a list of values",
                                      list);
-    if (!proto_decode_alloc(d, n, sizeof(*members), &members))
+    members = proto_decode_alloc(d, n, sizeof(*members));
+    if (members == NULL)
         return false;
     for (size_t i = 0; i < n; i++) {
         struct proto_path item = proto_path_index(&inner, i);
@@ -285,8 +287,8 @@ static bool decode_dict(struct proto_decoder *d, json_t *json,
     if (!json_is_object(object))
         return proto_decode_expected(d->problem, &inner,
                                      "an object from names to values", object);
-    if (!proto_decode_alloc(d, json_object_size(object), sizeof(*members),
-                            &members))
+    members = proto_decode_alloc(d, json_object_size(object), sizeof(*members));
+    if (members == NULL)
         return false;
     json_object_foreach (object, key, member) {
         struct proto_path item = proto_path_key(&inner, key);

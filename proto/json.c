@@ -228,7 +228,7 @@ static void report(struct proto_json *json, const json_error_t *error,
 json_t *proto_json_parse(struct proto_json *json, struct proto_source source,
                          unsigned depth, struct proto_problem *problem)
 {
-    json_error_t error;
+    json_error_t error = {0};
     json_t *tree;
 
     if (is_too_deep(source.text, source.length, depth)) {

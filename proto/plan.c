@@ -217,7 +217,7 @@ static bool decode_tree(struct call *call, struct proto_json *json)
 {
     struct proto_problem *problem = &call->answer->problem;
     struct proto_options *options = &call->options;
-    struct proto_parts parts;
+    struct proto_parts parts = {0};
 
     proto_options_init(options);
     if (!parse_parts(call, json, &parts) ||

@@ -14,7 +14,7 @@ enum {
 int proto_words_find(struct proto_words words, const char *word)
 {
     for (size_t i = 0; i < words.n; i++)
-        if (strcmp(words.at[i], word) == 0)
+        if (words.at[i][0] == word[0] && strcmp(words.at[i], word) == 0)
             return (int)i;
     return -1;
 }
@@ -27,8 +27,9 @@ static bool normalise(const char *word, char out[LONGEST_WORD + 1])
     if (n > LONGEST_WORD)
         return false;
     for (size_t i = 0; i <= n; i++) {
-        char c = word[i] == '-' || word[i] == ' ' ? '_' : word[i];
-        out[i] = (char)tolower((unsigned char)c);
+        out[i] = (char)tolower((unsigned char)word[i]);
+        if (out[i] == '-' || out[i] == ' ')
+            out[i] = '_';
     }
     return true;
 }
@@ -42,8 +43,8 @@ static size_t min3(size_t a, size_t b, size_t c)
 /* Levenshtein's distance, one row at a time. */
 size_t proto_word_distance(const char *a, const char *b, size_t most)
 {
-    char x[LONGEST_WORD + 1];
-    char y[LONGEST_WORD + 1];
+    char x[LONGEST_WORD + 1] = "";
+    char y[LONGEST_WORD + 1] = "";
     size_t row[LONGEST_WORD + 1];
     size_t n;
 
