@@ -47,7 +47,7 @@ static void set_bit(unsigned char *bits, size_t i)
 
 static bool get_bit(const unsigned char *bits, size_t i)
 {
-    return (bits[i / 8] >> (i % 8) & 1u) != 0;
+    return ((unsigned)bits[i / 8] >> (i % 8) & 1u) != 0;
 }
 
 /* One row of the table from the one before it, in place; notes where they
