@@ -103,10 +103,10 @@ class Random(unittest.TestCase):
         print({k: self.stats[k] for k in sorted(self.stats)})
 
     def test_every_rule_decided_something(self):
-        wanted = 100 * N_GRAPHS // 10000
+        wanted = min(100, N_GRAPHS // 200)  # a small sample: some of each
         print("how often each rule decided something:")
         print("; ".join(f"{rule} {self.hits[rule]}" for rule in RULES))
-        self.assertEqual([rule for rule in RULES if self.hits[rule] < min(wanted, 100)], [])
+        self.assertEqual([rule for rule in RULES if self.hits[rule] < wanted], [])
 
 
 if __name__ == "__main__":
