@@ -153,6 +153,7 @@ static enum remat_status check_spec(struct remat_job *job,
 {
     struct remat_graph *g = &job->graph;
     enum remat_status status;
+    uint64_t before;
 
     if (g->sealed || g->has_output)
         return remat_error_set(err, REMAT_E_GRAPH, g->n,
@@ -170,10 +171,16 @@ static enum remat_status check_spec(struct remat_job *job,
     if (spec->alias_of != REMAT_NONE && spec->alias_of >= g->n)
         return remat_error_set(err, REMAT_E_GRAPH, g->n,
                                "alias_of: must be an earlier node");
+    before = g->n_references;
     status = check_references(g, spec->args, spec->n_args, err);
-    if (status != REMAT_OK)
-        return status;
-    return check_references(g, spec->kwargs, spec->n_kwargs, err);
+    if (status == REMAT_OK)
+        status = check_references(g, spec->kwargs, spec->n_kwargs, err);
+    if (status == REMAT_OK && g->n_references > before &&
+        (spec->op == REMAT_PLACEHOLDER || spec->op == REMAT_GET_ATTR))
+        return remat_error_set(err, REMAT_E_GRAPH, g->n,
+                               "args: a placeholder or get_attr reads no other "
+                               "node, remove its references");
+    return status;
 }
 
 enum remat_status remat_graph_add(struct remat_job *job,

@@ -10,12 +10,12 @@
  *   serve          takes the edges that leave the source's region by increasing
  *                  distance, like the phases of Dinic, and empties each
  *   find_path      walks down the distances, repairing them on the way
+ *   bury           gives up what cannot reach the sink any more
  *   settle         carries the flow through the two regions to the terminals
  *
  * Distances are repaired locally (Ahuja & Orlin, Distance-directed augmenting
  * path algorithms, Naval Research Logistics 38(3), 1991) and computed anew only
- * when repairing has cost more than a sweep would: vertices that cannot reach
- * the sink any more would otherwise climb for long (global relabelling:
+ * when that has cost more than a few sweeps would (global relabelling:
  * Cherkassky & Goldberg, Algorithmica 19(4), 1997).
  *
  * Cost: O(V^2 E) at worst; on training steps a few times O(E).
@@ -28,7 +28,10 @@
 
 #define DEAD UINT32_MAX /* distance of what cannot reach the sink */
 
-enum { SWEEP_AFTER = 6 }; /* repairs worth this many looks at every arc */
+enum {
+    SWEEP_AFTER = 6, /* looks at every arc since the last sweep */
+    PROBE = 8        /* looks of a probe for each one of the vain search */
+};
 
 struct search {
     struct remat_job *job;
@@ -39,7 +42,9 @@ struct search {
     uint32_t *dist;    /* to the sink's region */
     uint32_t *current; /* arc at which to go on looking */
     uint32_t *path;    /* arcs from the head of the leaving arc on */
-    uint32_t *queue;   /* of sweep */
+    uint32_t *queue;   /* of sweep and bury */
+    uint32_t *probed;  /* last probe that met a vertex */
+    uint32_t probe;
     int64_t *carried;  /* flow that enters or leaves a region vertex */
 
     uint32_t *leaving; /* arcs that leave the source's region */
@@ -48,8 +53,9 @@ struct search {
     uint32_t n_leaving;
     uint32_t farthest; /* no bucket beyond this is used */
 
-    uint64_t work;     /* arcs looked at, not yet spent */
-    uint64_t repaired; /* arcs looked at since the last sweep */
+    uint64_t work;  /* arcs looked at so far */
+    uint64_t spent; /* of them, what the job's budget knows of */
+    uint64_t swept; /* work when the last sweep was done */
 };
 
 /* ---- set-up ------------------------------------------------------------ */
@@ -63,6 +69,7 @@ static bool allocate(struct search *s)
     s->current = REMAT_NEW_ARRAY(arena, uint32_t, n);
     s->path = REMAT_NEW_ARRAY(arena, uint32_t, n);
     s->queue = REMAT_NEW_ARRAY(arena, uint32_t, n);
+    s->probed = REMAT_NEW_ARRAY(arena, uint32_t, n);
     s->carried = REMAT_NEW_ARRAY(arena, int64_t, n);
     s->bucket = REMAT_NEW_ARRAY(arena, uint32_t, n + 1);
     return arena->status == REMAT_OK;
@@ -78,33 +85,27 @@ static bool list_leaving(struct search *s)
     const struct remat_residual *r = s->r;
     uint32_t n = 0;
 
-    for (uint32_t i = 0; i < r->n_at_source; i++) {
-        uint32_t v = r->region_order[i];
-
-        for (uint32_t a = r->first[v]; a < r->first[v + 1]; a++)
-            n += leaves_source(r, a);
-    }
-    s->leaving = REMAT_NEW_ARRAY(&s->job->arena, uint32_t, n);
-    s->next = REMAT_NEW_ARRAY(&s->job->arena, uint32_t, n);
-    if (s->leaving == NULL || s->next == NULL)
+    s->leaving = REMAT_NEW_ARRAY(&s->job->arena, uint32_t, r->n_arcs / 2);
+    if (s->leaving == NULL)
         return false;
     for (uint32_t i = 0; i < r->n_at_source; i++) {
         uint32_t v = r->region_order[i];
 
         for (uint32_t a = r->first[v]; a < r->first[v + 1]; a++)
             if (leaves_source(r, a))
-                s->leaving[s->n_leaving++] = a;
+                s->leaving[n++] = a;
     }
-    return true;
+    s->n_leaving = n;
+    s->next = REMAT_NEW_ARRAY(&s->job->arena, uint32_t, n);
+    return s->next != NULL;
 }
 
 static enum remat_status spend(struct search *s)
 {
-    uint64_t work = s->work;
+    uint64_t n = s->work - s->spent;
 
-    s->repaired += work;
-    s->work = 0;
-    return remat_job_spend(s->job, work, "maximum flow", s->err);
+    s->spent = s->work;
+    return remat_job_spend(s->job, n, "maximum flow", s->err);
 }
 
 /* ---- distances --------------------------------------------------------- */
@@ -230,7 +231,7 @@ static enum remat_status find_path(struct search *s, uint32_t leaving)
         repair(s, v);
         if (n > 0)
             v = r->head[r->twin[s->path[--n]]];
-        if (s->work >= 1 << 12) {
+        if (s->work - s->spent >= 1 << 12) {
             enum remat_status status = spend(s);
 
             if (status != REMAT_OK)
@@ -238,6 +239,47 @@ static enum remat_status find_path(struct search *s, uint32_t leaving)
         }
     }
     return REMAT_OK;
+}
+
+/* ---- dead ends --------------------------------------------------------- */
+
+/*
+ * bury: marks v and all it reaches dead when none of it reaches the sink's
+ * region. They stay so: a path never enters them, so no arc out of them opens.
+ *
+ * Without this a part of the network that is cut off would have its distances
+ * repaired step by step up to the number of vertices. A probe that meets the
+ * sink's region, or would have to look at more than `most` arcs, was in vain.
+ */
+static void bury(struct search *s, uint32_t v, uint64_t most)
+{
+    const struct remat_residual *r = s->r;
+    const uint64_t begin = s->work;
+    uint32_t n = 0;
+
+    s->probe++;
+    s->queue[n++] = v;
+    s->probed[v] = s->probe;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t u = s->queue[i];
+
+        s->work += r->first[u + 1] - r->first[u];
+        if (s->work - begin > most)
+            return;
+        for (uint32_t a = r->first[u]; a < r->first[u + 1]; a++) {
+            uint32_t to = r->head[a];
+
+            if (r->residual[a] == 0 || s->dist[to] == DEAD ||
+                s->probed[to] == s->probe)
+                continue;
+            if (s->dist[to] == 0)
+                return;
+            s->probed[to] = s->probe;
+            s->queue[n++] = to;
+        }
+    }
+    for (uint32_t i = 0; i < n; i++)
+        s->dist[s->queue[i]] = DEAD;
 }
 
 /* ---- order of service -------------------------------------------------- */
@@ -264,7 +306,19 @@ static enum remat_status restart(struct search *s)
     for (uint32_t i = s->n_leaving; i-- > 0;)
         if (s->r->residual[s->leaving[i]] > 0)
             put(s, i);
-    s->repaired = 0;
+    s->swept = s->work;
+    return status;
+}
+
+/* Empties a leaving arc as far as it goes at this distance; looks whether it is
+ * worth trying again at another. */
+static enum remat_status drain(struct search *s, uint32_t leaving)
+{
+    uint64_t begin = s->work;
+    enum remat_status status = find_path(s, leaving);
+
+    if (s->r->residual[leaving] > 0)
+        bury(s, s->r->head[leaving], PROBE * (s->work - begin + 1));
     return status;
 }
 
@@ -280,7 +334,7 @@ static enum remat_status serve(struct search *s, uint32_t dist)
 
         s->bucket[dist] = s->next[i];
         if (s->dist[s->r->head[a]] == dist)
-            status = find_path(s, a);
+            status = drain(s, a);
         if (s->r->residual[a] > 0)
             put(s, i);
     }
@@ -296,7 +350,7 @@ static enum remat_status run(struct search *s)
         if (status == REMAT_OK)
             status = spend(s);
         if (status == REMAT_OK &&
-            s->repaired > (uint64_t)SWEEP_AFTER * s->r->n_arcs)
+            s->work - s->swept > (uint64_t)SWEEP_AFTER * s->r->n_arcs)
             status = restart(s);
     }
     return status;
@@ -305,7 +359,7 @@ static enum remat_status run(struct search *s)
 /* ---- through the regions ----------------------------------------------- */
 
 /* Every region vertex hands what it carries to the next one nearer to the
- * terminal, farthest first. */
+ * terminal, farthest first. Most carry nothing. */
 static void settle(struct search *s)
 {
     struct remat_residual *r = s->r;
@@ -314,6 +368,8 @@ static void settle(struct search *s)
         uint32_t v = r->region_order[i];
         uint32_t a = r->region_arc[v];
 
+        if (s->carried[v] == 0)
+            continue;
         send(r, a, s->carried[v]);
         s->carried[r->head[r->twin[a]]] += s->carried[v];
     }
@@ -321,6 +377,8 @@ static void settle(struct search *s)
         uint32_t v = r->region_order[i];
         uint32_t a = r->region_arc[v];
 
+        if (s->carried[v] == 0)
+            continue;
         send(r, a, s->carried[v]);
         s->carried[r->head[a]] += s->carried[v];
     }

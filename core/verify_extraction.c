@@ -36,7 +36,8 @@ struct check {
     struct half all_chosen; /* the backward with everything chosen given: what
                                it reads decides what is passed on (9.2) */
     uint32_t *rank; /* place among the chosen; REMAT_NONE: not chosen */
-    bool *passed;   /* in one of the lists */
+    bool *listed;   /* in saved, opaque or scripted */
+    bool *in_sym;   /* in the list of symbols; what binds may be in both */
 };
 
 static enum remat_status off(struct check *k, remat_node v, const char *what)
@@ -59,7 +60,8 @@ static bool allocate(struct check *k)
     uint32_t n = k->w->g->n;
 
     k->rank = REMAT_NEW_ARRAY(arena, uint32_t, n);
-    k->passed = REMAT_NEW_ARRAY(arena, bool, n);
+    k->listed = REMAT_NEW_ARRAY(arena, bool, n);
+    k->in_sym = REMAT_NEW_ARRAY(arena, bool, n);
     if (!allocate_half(arena, n, &k->forward) ||
         !allocate_half(arena, n, &k->backward) ||
         !allocate_half(arena, n, &k->all_chosen))
@@ -106,7 +108,7 @@ static enum remat_status check_list(struct check *k, struct remat_nodes list,
         enum kind kind = kind_of(k, v);
         enum kind before = i > 0 ? kind_of(k, list.at[i - 1]) : kind;
 
-        if (k->rank[v] == REMAT_NONE || k->passed[v])
+        if (k->rank[v] == REMAT_NONE || k->listed[v])
             return off(k, v, "a value is passed on that was not chosen, or "
                              "twice");
         if (kind != a && kind != b)
@@ -115,7 +117,7 @@ static enum remat_status check_list(struct check *k, struct remat_nodes list,
             return off(k, v, "a list is out of order");
         if (i > 0 && before == kind && k->rank[list.at[i - 1]] > k->rank[v])
             return off(k, v, "a list is out of order");
-        k->passed[v] = true;
+        k->listed[v] = true;
     }
     return REMAT_OK;
 }
@@ -132,10 +134,9 @@ static enum remat_status check_members(struct check *k)
     for (uint32_t i = 0; i < k->x->sym.n && status == REMAT_OK; i++) {
         remat_node v = k->x->sym.at[i];
 
-        /* an opaque symbol stands in both lists */
-        if (k->passed[v] && !k->w->g->specs[v]->opaque)
+        if (k->in_sym[v])
             return off(k, v, "a symbol is passed on twice");
-        k->passed[v] = true;
+        k->in_sym[v] = true;
     }
     return status;
 }
@@ -394,18 +395,22 @@ static bool is_read(const struct check *k, remat_node v)
     return false;
 }
 
+/* A chosen value is in the list of its kind exactly when it is read; a symbol may
+ * also be passed on for a saved shape alone. */
 static enum remat_status check_reads(struct check *k)
 {
     for (uint32_t i = 0; i < k->chosen.n; i++) {
         remat_node v = k->chosen.at[i];
-        bool is_bound = k->w->g->specs[v]->binds != NULL;
+        const struct remat_node_spec *spec = k->w->g->specs[v];
+        bool belongs_in_list = spec->opaque || !is_symbol(k, v);
 
         if (is_only_asserted(k, v) || is_backward_state(k, v))
             continue;
-        if (!k->passed[v] && is_read(k, v))
+        if (is_read(k, v) && ((belongs_in_list && !k->listed[v]) ||
+                              (is_symbol(k, v) && !k->in_sym[v])))
             return off(k, v, "a chosen value is read but not passed on");
-        /* a symbol may be passed on for a saved shape alone */
-        if (k->passed[v] && !is_read(k, v) && !(is_symbol(k, v) && is_bound))
+        if (!is_read(k, v) &&
+            (k->listed[v] || (k->in_sym[v] && spec->binds == NULL)))
             return off(k, v, "a value is passed on that nothing reads");
     }
     return REMAT_OK;
@@ -460,10 +465,9 @@ static bool learn_mentioned(struct check *k, struct symbols *s)
 
     for (remat_node v = 0; v < g->n; v++) {
         const struct remat_node_spec *spec = g->specs[v];
-        bool is_derived = is_symbol(k, v) && spec->binds == NULL;
-        bool is_saved = !is_symbol(k, v) && !spec->opaque;
-        bool counts = g->role[v] == REMAT_TANGENT ||
-                      (k->passed[v] && (is_derived || is_saved));
+        bool is_derived = k->in_sym[v] && spec->binds == NULL;
+        bool is_saved = k->listed[v] && !spec->opaque;
+        bool counts = g->role[v] == REMAT_TANGENT || is_derived || is_saved;
 
         if (spec->binds != NULL && k->w->live[v] &&
             !learn(k, &s->bindable, spec->binds))
@@ -496,7 +500,8 @@ static enum remat_status check_symbols(struct check *k)
         if (symbol != NULL && derived)
             return off(k, v, "a binding symbol stands behind a derived one");
         derived = symbol == NULL;
-        if (k->rank[v] != REMAT_NONE && (derived || is_read(k, v)))
+        if (k->rank[v] != REMAT_NONE && is_symbol(k, v) &&
+            (derived || is_read(k, v)))
             continue;
         if (derived || remat_names_find(&s.mentioned, symbol) == REMAT_NONE)
             return off(k, v, "a symbol is passed on that nothing mentions");

@@ -272,12 +272,12 @@ remat_tensor_bytes(const int64_t *dims, uint32_t n_dims, int64_t element_bytes,
 
 /* Appends a node; *node is its position. The spec is copied, what it points to
  * is not. REMAT_E_GRAPH: the name is empty or taken, a reference or alias does
- * not name an earlier node, anything follows the output node. Expected O(size
- * of the spec). */
+ * not name an earlier node, a placeholder or get_attr has a reference, anything
+ * follows the output node. O(size of the spec). */
 REMAT_NODISCARD enum remat_status
 remat_graph_add(struct remat_job *job, const struct remat_node_spec *spec,
                 remat_node *node, struct remat_error *err);
-/* The node of that name, or REMAT_NONE. Expected O(1). */
+/* The node of that name, or REMAT_NONE. O(length of the name). */
 remat_node remat_graph_find(const struct remat_job *job, const char *name);
 uint32_t remat_graph_n_nodes(const struct remat_job *job);
 /* The spec of a node as it was added; node < n_nodes. */
