@@ -4,6 +4,7 @@ import copy
 import glob
 import json
 import os
+import re
 import sys
 import unittest
 
@@ -36,6 +37,14 @@ def corpus():
 def cases():
     for name in data.case_names():
         yield name, data.case_graph_text(name)
+
+
+def documented_example():
+    """The graph and the plan of proto/schema.md."""
+    with open(os.path.join(SCHEMAS, "..", "schema.md"), encoding="utf-8") as f:
+        blocks = re.findall(r"^```json\n(.*?)^```", f.read(), re.M | re.S)
+    graph, plan = (json.loads(block) for block in blocks)
+    return graph, plan
 
 
 class GraphSchema(unittest.TestCase):
@@ -107,6 +116,15 @@ class PlanSchema(unittest.TestCase):
 
     def test_holds_for_plans_of_the_cases(self):
         self.ask_all(cases(), {"profile": "plain"})
+
+    def test_the_documented_example_is_true(self):
+        graph, plan = documented_example()
+        self.assertTrue(GRAPH.is_valid(graph))
+        with engine.Planner() as planner:
+            answer = planner.ask(graph, {"explain": "summary"}).doc
+        self.assertTrue(answer["digest"].startswith(plan["digest"].rstrip("…")))
+        self.assertEqual({**answer, "digest": ""}, {**plan, "digest": ""})
+        self.assertEqual(list(answer), list(plan))
 
     def test_every_outcome_and_member_is_seen(self):
         outcomes, members = set(), set()
