@@ -362,6 +362,23 @@ static bool check_present(struct proto_decoder *d,
                              "or a placeholder's label");
 }
 
+/* Only calls and the output read other nodes. */
+static bool check_inputs(struct proto_decoder *d, const struct proto_path *path,
+                         const struct remat_node_spec *spec)
+{
+    struct proto_path args = proto_path_key(path, "args");
+    struct proto_path kwargs = proto_path_key(path, "kwargs");
+
+    if (d->n_references == 0 ||
+        (spec->op != REMAT_PLACEHOLDER && spec->op != REMAT_GET_ATTR))
+        return true;
+    return proto_decode_fail(
+        d->problem, PROTO_INVALID_GRAPH, spec->n_args > 0 ? &args : &kwargs,
+        "a %s reads no other node, write call_function "
+        "for an operator",
+        spec->op == REMAT_PLACEHOLDER ? "placeholder" : "get_attr");
+}
+
 /* Strings that name nodes, on a call that refers to none: most likely the %
  * was forgotten. */
 static void note_unmarked(struct proto_decoder *d)
@@ -402,5 +419,5 @@ bool proto_decode_node(struct proto_decoder *d, json_t *object,
     }
     if (spec->op == REMAT_CALL_FUNCTION)
         note_unmarked(d);
-    return check_present(d, path, spec);
+    return check_present(d, path, spec) && check_inputs(d, path, spec);
 }

@@ -73,10 +73,11 @@ class GraphSchema(unittest.TestCase):
         """Of the refusals whose reason a schema can say, none passes it."""
         beyond = {  # order, references, sums, limits and names: not a matter of form
             "alias-later", "alias-self", "alias-unknown", "alias-with-percent", "budget-not-built", "budget-option-not-built",
-            "budget-option-zero-not-built", "compat-not-built", "dict-member", "dtype-torch-prefix", "dtype-unknown", "hint-short",
+            "budget-option-zero-not-built", "compat-not-built", "dict-member", "dtype-torch-prefix", "dtype-unknown", "get-attr-with-reference", "hint-short",
             "memory-limit-not-built", "name-duplicate", "numel-overflow", "output-missing", "output-not-last", "output-twice",
             "outputs-real",  # 1.0 is an integer to JSON Schema
-            "outputs-too-many", "output-unknown-reference", "pass-unknown-member", "reference-capitals",
+            "outputs-too-many", "output-unknown-reference", "pass-unknown-member", "placeholder-with-reference",
+            "reference-capitals",
             "reference-in-kwargs", "reference-in-slice", "reference-later", "reference-nested", "reference-self", "reference-typo",
             "reference-unknown", "shape-overflow", "shape-overflow-by-dtype", "shape-real", "memory-limit-real", "size-needed",
             "static-huge", "static-out-of-range", "tuple-overflow"}
