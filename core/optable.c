@@ -192,3 +192,11 @@ struct remat_operator remat_operator_lookup(const char *target)
     op.is_collective = strncmp(target, "_c10d_functional.", 17) == 0;
     return op;
 }
+
+bool remat_operator_is_known(const char *target)
+{
+    return find(packets, REMAT_ARRAY_LEN(packets), target,
+                packet_length(target)) != NULL ||
+           find(overloads, REMAT_ARRAY_LEN(overloads), target,
+                strlen(target)) != NULL;
+}

@@ -30,6 +30,9 @@ struct remat_operator {
 /* Facts about the target of a call_function. An unknown target has none. O(log
  * of the table). */
 struct remat_operator remat_operator_lookup(const char *target);
+/* Whether the table has the target or its name without overload. O(log of the
+ * table). */
+bool remat_operator_is_known(const char *target);
 /* The special operator a target names, whatever the op of its node. */
 enum remat_special remat_special_lookup(const char *target);
 

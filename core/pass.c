@@ -1,0 +1,279 @@
+/*
+ * pass.c: runs one pass over the tags: checks its fields, applies it, compares
+ * the tags before and after.
+ *
+ * What a pass needs only while it runs lies in an arena of its own, under the
+ * job's limit and allocator, so that a hundred passes need no more memory than
+ * one. After a failure the tags are as they were.
+ */
+#include "pass.h"
+
+#include "error.h"
+#include "format.h"
+
+/* ---- fields of a pass -------------------------------------------------- */
+
+static enum remat_status check_stage(struct remat_pass_work *w)
+{
+    const struct remat_pass *pass = w->pass;
+
+    if (pass->stage != REMAT_STAGE_NONE && pass->stage != REMAT_STAGE_AUTO &&
+        pass->stage != REMAT_STAGE_GIB)
+        return remat_error_set(w->err, REMAT_E_OPTION, REMAT_NONE,
+                               "stage_size_gib: must be a number of 0 or "
+                               "more, \"auto\" or null");
+    if (pass->stage == REMAT_STAGE_GIB &&
+        !(pass->stage_size_gib >= 0 && pass->stage_size_gib <= 1e300))
+        return remat_error_set(w->err, REMAT_E_OPTION, REMAT_NONE,
+                               "stage_size_gib: %g, must be a number from 0 "
+                               "to 1e300, \"auto\" or null",
+                               pass->stage_size_gib);
+    return REMAT_OK;
+}
+
+static enum remat_status check_otherwise(struct remat_pass_work *w)
+{
+    enum remat_policy otherwise = w->pass->otherwise;
+
+    if (otherwise > REMAT_UNTAGGED && otherwise < REMAT_N_POLICIES)
+        return REMAT_OK;
+    return remat_error_set(w->err, REMAT_E_OPTION, REMAT_NONE,
+                           "otherwise: must be one of must_save, prefer_save, "
+                           "prefer_recompute, must_recompute, "
+                           "must_cpu_offload, prefer_cpu_offload");
+}
+
+/* ---- before and after -------------------------------------------------- */
+
+struct tags {
+    uint8_t *policy;
+    bool *has_region;
+    int64_t *region;
+};
+
+static enum remat_status copy_tags(struct remat_pass_work *w,
+                                   struct tags *before)
+{
+    const struct remat_graph *g = w->g;
+
+    before->policy = REMAT_NEW_ARRAY(w->scratch, uint8_t, g->n);
+    before->has_region = REMAT_NEW_ARRAY(w->scratch, bool, g->n);
+    before->region = REMAT_NEW_ARRAY(w->scratch, int64_t, g->n);
+    if (w->scratch->status != REMAT_OK)
+        return remat_pass_no_memory(w);
+    memcpy(before->policy, g->policy, g->n * sizeof(*g->policy));
+    memcpy(before->has_region, g->has_ac_graph_id,
+           g->n * sizeof(*g->has_ac_graph_id));
+    memcpy(before->region, g->ac_graph_id, g->n * sizeof(*g->ac_graph_id));
+    return REMAT_OK;
+}
+
+static void restore_tags(struct remat_graph *g, const struct tags *before)
+{
+    memcpy(g->policy, before->policy, g->n * sizeof(*g->policy));
+    memcpy(g->has_ac_graph_id, before->has_region,
+           g->n * sizeof(*g->has_ac_graph_id));
+    memcpy(g->ac_graph_id, before->region, g->n * sizeof(*g->ac_graph_id));
+}
+
+static void forget_regions_without_tag(struct remat_graph *g)
+{
+    for (remat_node v = 0; v < g->n; v++)
+        if (g->policy[v] == REMAT_UNTAGGED)
+            g->has_ac_graph_id[v] = false;
+}
+
+static bool is_changed(const struct remat_graph *g, const struct tags *before,
+                       remat_node v)
+{
+    if (g->policy[v] != before->policy[v])
+        return true;
+    if (g->policy[v] == REMAT_UNTAGGED)
+        return false;
+    return g->has_ac_graph_id[v] != before->has_region[v] ||
+           (g->has_ac_graph_id[v] && g->ac_graph_id[v] != before->region[v]);
+}
+
+static enum remat_status list_changes(struct remat_pass_work *w,
+                                      const struct tags *before,
+                                      struct remat_pass_report *report)
+{
+    const struct remat_graph *g = w->g;
+    struct remat_tag_change *changes;
+    uint32_t n = 0;
+
+    for (remat_node v = 0; v < g->n; v++)
+        n += is_changed(g, before, v);
+    changes = REMAT_NEW_ARRAY(&w->job->arena, struct remat_tag_change, n);
+    if (changes == NULL)
+        return remat_pass_no_memory(w);
+    n = 0;
+    for (remat_node v = 0; v < g->n; v++)
+        if (is_changed(g, before, v))
+            changes[n++] = (struct remat_tag_change){
+                .node = v,
+                .before = (enum remat_policy)before->policy[v],
+                .after = (enum remat_policy)g->policy[v]};
+    report->changes = changes;
+    report->n_changes = n;
+    return REMAT_OK;
+}
+
+static enum remat_status list_diagnostics(struct remat_pass_work *w,
+                                          struct remat_pass_report *report)
+{
+    struct remat_diagnostic *copy = REMAT_NEW_ARRAY(
+        &w->job->arena, struct remat_diagnostic, w->n_diagnostics);
+
+    if (copy == NULL)
+        return remat_pass_no_memory(w);
+    if (w->n_diagnostics > 0)
+        memcpy(copy, w->diagnostics, w->n_diagnostics * sizeof(*copy));
+    report->diagnostics = copy;
+    report->n_diagnostics = w->n_diagnostics;
+    return REMAT_OK;
+}
+
+/* ---- what passes call -------------------------------------------------- */
+
+enum remat_status remat_pass_no_memory(struct remat_pass_work *w)
+{
+    if (w->scratch->status == REMAT_OK)
+        return remat_job_no_memory(w->job, w->err);
+    if (w->job->arena.status == REMAT_OK)
+        w->job->arena.status = w->scratch->status;
+    return remat_job_no_memory(w->job, w->err);
+}
+
+enum remat_status remat_pass_spend(struct remat_pass_work *w, remat_node v)
+{
+    return remat_job_spend(w->job, 1 + (uint64_t)remat_n_inputs(w->g, v),
+                           "passes", w->err);
+}
+
+static bool make_room(struct remat_pass_work *w)
+{
+    uint32_t capacity =
+        w->diagnostics_capacity == 0 ? 8 : w->diagnostics_capacity * 2;
+    struct remat_diagnostic *diagnostics;
+
+    if (w->n_diagnostics < w->diagnostics_capacity)
+        return true;
+    diagnostics =
+        REMAT_NEW_ARRAY(w->scratch, struct remat_diagnostic, capacity);
+    if (diagnostics == NULL)
+        return false;
+    if (w->n_diagnostics > 0)
+        memcpy(diagnostics, w->diagnostics,
+               w->n_diagnostics * sizeof(*diagnostics));
+    w->diagnostics = diagnostics;
+    w->diagnostics_capacity = capacity;
+    return true;
+}
+
+enum remat_status remat_pass_note(struct remat_pass_work *w, const char *code,
+                                  enum remat_severity severity, remat_node node,
+                                  const char *message)
+{
+    if (message == NULL || !make_room(w))
+        return remat_pass_no_memory(w);
+    w->diagnostics[w->n_diagnostics++] = (struct remat_diagnostic){
+        .code = code, .severity = severity, .node = node, .message = message};
+    return REMAT_OK;
+}
+
+/* ---- one pass ---------------------------------------------------------- */
+
+static enum remat_status dispatch(struct remat_pass_work *w)
+{
+    enum remat_status status;
+
+    switch (w->pass->kind) {
+    case REMAT_PASS_SAC_POLICY:
+        status = check_otherwise(w);
+        return status != REMAT_OK ? status : remat_pass_sac_policy(w);
+    case REMAT_PASS_STAGE_RECOMPUTATION:
+        status = check_stage(w);
+        return status != REMAT_OK ? status : remat_pass_stage_recomputation(w);
+    case REMAT_PASS_AUTOPARALLEL:
+        status = check_stage(w);
+        return status != REMAT_OK ? status : remat_pass_autoparallel(w);
+    case REMAT_PASS_FSDP_ALL_GATHER:
+        return remat_pass_fsdp_all_gather(w);
+    case REMAT_PASS_REPAIR_TAGS:
+        return remat_pass_repair_tags(w);
+    }
+    return remat_error_set(w->err, REMAT_E_OPTION, REMAT_NONE,
+                           "pass: number %d, must be one of enum "
+                           "remat_pass_kind",
+                           (int)w->pass->kind);
+}
+
+static enum remat_status run(struct remat_pass_work *w,
+                             struct remat_pass_report *report)
+{
+    struct tags before;
+    enum remat_status status = copy_tags(w, &before);
+
+    if (status != REMAT_OK)
+        return status;
+    forget_regions_without_tag(w->g);
+    status = dispatch(w);
+    if (status == REMAT_OK)
+        status = list_changes(w, &before, report);
+    if (status == REMAT_OK)
+        status = list_diagnostics(w, report);
+    if (status != REMAT_OK)
+        restore_tags(w->g, &before);
+    return status;
+}
+
+/* What the job has left, for the scratch. */
+static bool limits_left(const struct remat_job *job,
+                        struct remat_limits *limits)
+{
+    *limits = job->limits;
+    if (limits->memory_bytes == 0)
+        return true;
+    if (job->arena.n_bytes >= limits->memory_bytes)
+        return false;
+    limits->memory_bytes -= job->arena.n_bytes;
+    return true;
+}
+
+enum remat_status remat_pass_apply(struct remat_job *job,
+                                   const struct remat_pass *pass,
+                                   struct remat_pass_report *report,
+                                   struct remat_error *err)
+{
+    struct remat_pass_work w = {
+        .job = job, .g = &job->graph, .pass = pass, .err = err};
+    struct remat_limits limits;
+    struct remat_arena scratch;
+    enum remat_status status;
+
+    *report = (struct remat_pass_report){0};
+    if (!job->graph.sealed)
+        return remat_error_set(err, REMAT_E_GRAPH, REMAT_NONE,
+                               "graph: must be sealed before a pass");
+    if (!limits_left(job, &limits)) {
+        job->arena.status = REMAT_E_LIMIT;
+        return remat_job_no_memory(job, err);
+    }
+    remat_arena_init(&scratch, &limits);
+    w.scratch = &scratch;
+    status = run(&w, report);
+    remat_arena_release(&scratch);
+    return status;
+}
+
+enum remat_policy remat_graph_tag(const struct remat_job *job, remat_node node,
+                                  bool *has_region, int64_t *region)
+{
+    const struct remat_graph *g = &job->graph;
+
+    assert(g->sealed && node < g->n);
+    *has_region = g->policy[node] != REMAT_UNTAGGED && g->has_ac_graph_id[node];
+    *region = *has_region ? g->ac_graph_id[node] : 0;
+    return (enum remat_policy)g->policy[node];
+}
