@@ -40,15 +40,13 @@ void proto_text_release(struct proto_text *text)
 }
 
 /* Room for n more bytes and the closing NUL. */
-static bool reserve(struct proto_text *text, size_t n)
+static bool grow(struct proto_text *text, size_t n)
 {
     size_t capacity = text->capacity == 0 ? FIRST_BYTES : text->capacity;
     char *bytes;
 
     if (text->failed)
         return false;
-    if (text->capacity - text->length > n)
-        return true;
     while (capacity - text->length <= n && capacity <= SIZE_MAX / 4)
         capacity *= 2;
     bytes = capacity - text->length > n ? allocate(text, capacity) : NULL;
@@ -64,11 +62,16 @@ static bool reserve(struct proto_text *text, size_t n)
     return true;
 }
 
+static inline bool reserve(struct proto_text *text, size_t n)
+{
+    return text->capacity - text->length > n || grow(text, n);
+}
+
 char *proto_text_take(struct proto_text *text, size_t *length)
 {
     char *bytes;
 
-    if (!reserve(text, 0)) {
+    if (text->failed || !reserve(text, 0)) {
         proto_text_release(text);
         return NULL;
     }
@@ -170,11 +173,32 @@ static bool is_plain(unsigned char c)
     return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
 }
 
+/* The usual case: nothing to escape. */
+static void quote_plain(struct proto_text *text, const char *bytes, size_t n)
+{
+    char *out;
+
+    if (!reserve(text, n + 2))
+        return;
+    out = text->bytes + text->length;
+    out[0] = '"';
+    memcpy(out + 1, bytes, n);
+    out[n + 1] = '"';
+    text->length += n + 2;
+}
+
 void proto_text_quote(struct proto_text *text, const char *bytes, size_t n)
 {
     const unsigned char *at = (const unsigned char *)bytes;
     size_t i = 0;
 
+    while (i < n && is_plain(at[i]))
+        i++;
+    if (i == n) {
+        quote_plain(text, bytes, n);
+        return;
+    }
+    i = 0;
     proto_text_add(text, "\"", 1);
     while (i < n) {
         size_t start = i;
