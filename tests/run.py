@@ -5,7 +5,8 @@
 
 A suite is a C program build/VARIANT/tests/{core,proto}/test_* (Check) or a Python file tests/*/test_*.py (unittest). NAME keeps
 only suites whose name contains it. A Python file says in its first lines when it runs: "# level: quick" (the default), "full" or
-"torture"; and with which sanitizers besides the release build: "# variants: asan tsan". C suites run under every one.
+"torture"; and with which sanitizers besides the release build: "# variants: asan tsan". C suites run under
+every one; short of torture, under tsan only those with threads.
 
 A test function that runs in several builds counts once and passes only if it passes in each. Under CI=true a skipped test counts
 as failed. The last line is "N passed, N failed"; the exit status is 0 only if nothing failed.
@@ -164,12 +165,19 @@ def name_of(path, root):
     return os.path.splitext(os.path.relpath(path, root))[0]
 
 
-def c_suites(variant, tool=()):
+def c_suites(variant, level, tool=()):
     root = os.path.join(ROOT, "build", variant, "tests")
     sources = sorted(glob.glob(os.path.join(ROOT, "tests", "core", "test_*.c")) +
                      glob.glob(os.path.join(ROOT, "tests", "proto", "test_*.c")))
+    if variant == "tsan" and level != "torture":
+        sources = [path for path in sources if has_threads(path)]
     names = [name_of(path, os.path.join(ROOT, "tests")) for path in sources]
     return [Suite("c", name, os.path.join(root, name), variant, tool) for name in names]
+
+
+def has_threads(path):
+    with open(path, encoding="utf-8") as f:
+        return "pthread" in f.read()
 
 
 def python_suites(level, variants):
@@ -187,12 +195,12 @@ VALGRIND = ["valgrind", "-q", "--error-exitcode=99", "--leak-check=full", "--err
 
 
 def all_suites(level, variants):
-    suites = c_suites("release")
+    suites = c_suites("release", level)
     for variant in variants:
         if variant == "valgrind":
-            suites += c_suites("release", VALGRIND)
+            suites += c_suites("release", level, VALGRIND)
         else:
-            suites += c_suites(variant)
+            suites += c_suites(variant, level)
     return suites + python_suites(level, variants)
 
 

@@ -8,7 +8,8 @@ CK_LIBS    = $(call pkgcfg,--libs,check)
 TEST_SUPPORT := $(call obj,$(sort $(wildcard tests/support/*.c)))
 CORE_TESTS   := $(patsubst %.c,$(B)/%,$(sort $(wildcard tests/core/test_*.c)))
 PROTO_TESTS  := $(patsubst %.c,$(B)/%,$(sort $(wildcard tests/proto/test_*.c)))
-TEST_TOOLS   := $(B)/tests/diff/plan_lines
+TEST_TOOLS   := $(B)/tests/diff/plan_lines $(B)/tests/diff/table_lines \
+  $(B)/tests/passes/tags_lines
 FUZZERS      := $(patsubst %.c,$(B)/%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 
 .PHONY: tests

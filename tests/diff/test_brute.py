@@ -1,4 +1,5 @@
 """Small graphs, profile plain: our cut against every possible set of saved nodes."""
+# variants: asan
 import os
 import unittest
 

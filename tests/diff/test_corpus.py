@@ -1,6 +1,8 @@
 """Every decision PyTorch made on real, random and reported graphs, one by one: ours must be equal."""
+# variants: asan
 import json
 import os
+import subprocess
 import tempfile
 import unittest
 
@@ -124,7 +126,6 @@ class CommandLine(unittest.TestCase):
             path = os.path.join(folder, "graph.json")
             with open(path, "w", encoding="utf-8") as f:
                 f.write(text)
-            import subprocess
             done = subprocess.run([os.path.join(engine.BUILD, "remat"), "plan", path], capture_output=True, timeout=60)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(done.stdout.decode(), engine.run_cli(text)[1])
