@@ -165,9 +165,10 @@ static bool fail_core(struct proto_decoder *d, const struct proto_path *path,
     if (remat_job_status(d->job) != REMAT_OK || status == REMAT_E_NOMEM ||
         status == REMAT_E_LIMIT)
         return proto_decode_no_memory(d->problem, d->budget);
-    return proto_decode_fail(d->problem, PROTO_INVALID_GRAPH,
-                             error->node == REMAT_NONE ? path : &node, "%s",
-                             error->detail);
+    return proto_decode_fail(
+        d->problem,
+        status == REMAT_E_NODES ? PROTO_TOO_LARGE : PROTO_INVALID_GRAPH,
+        error->node == REMAT_NONE ? path : &node, "%s", error->detail);
 }
 
 static bool check_order(struct proto_decoder *d, const struct proto_path *path,

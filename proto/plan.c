@@ -179,7 +179,8 @@ static bool parse_parts(struct call *call, struct proto_json *json,
 {
     const struct proto_request *request = call->request;
     struct proto_problem *problem = &call->answer->problem;
-    struct proto_source source = {request->body, request->length, NULL};
+    struct proto_source source = {request->body == NULL ? "" : request->body,
+                                  request->length, NULL};
     json_t *body =
         proto_json_parse(json, source, call->env->limits.depth, problem);
     json_t *options = NULL;

@@ -11,7 +11,7 @@ static void add_heading(struct proto_text *text,
     uint32_t n = remat_graph_n_nodes(decision->job);
 
     if (decision->name != NULL && decision->name[0] != '\0') {
-        proto_text_puts(text, decision->name);
+        proto_text_show(text, decision->name);
         proto_text_puts(text, ": ");
     }
     proto_text_format(text, "a joint graph of %" PRIu32 " nodes\n", n);
@@ -95,12 +95,12 @@ static void add_remarks(struct proto_text *text,
         if (plan->diagnostics[i].severity == REMAT_ERROR)
             continue;
         proto_text_format(text, "\n%s: ", plan->diagnostics[i].code);
-        proto_text_puts(text, plan->diagnostics[i].message);
+        proto_text_show(text, plan->diagnostics[i].message);
         proto_text_puts(text, "\n");
     }
     while (proto_note_next(decision, &at, &note)) {
         proto_text_format(text, "\n%s: ", note.code);
-        proto_text_puts(text, note.message);
+        proto_text_show(text, note.message);
         proto_text_puts(text, "\n");
     }
 }

@@ -39,7 +39,7 @@ static void add_name(struct proto_text *text,
     if (node == REMAT_NONE)
         proto_text_puts(text, "it");
     else
-        proto_text_puts(text, remat_graph_node(decision->job, node)->name);
+        proto_text_show(text, remat_graph_node(decision->job, node)->name);
 }
 
 static void add_steps(struct proto_text *text,
@@ -52,7 +52,7 @@ static void add_steps(struct proto_text *text,
         proto_text_format(text, "%4" PRIu32 ". ", i + 1);
         add_name(text, decision, subject(d, i));
         proto_text_puts(text, " ");
-        proto_text_puts(text,
+        proto_text_show(text,
                         step->reason != NULL ? step->reason : "comes next");
         if (step->origin != REMAT_ORIGIN_DATAFLOW) {
             proto_text_puts(text, "  [");
@@ -82,7 +82,7 @@ static bool change_annotation(struct proto_text *text,
     bool is_first = i == 0;
 
     proto_text_puts(text, "  - ");
-    proto_text_puts(text, spec->name);
+    proto_text_show(text, spec->name);
     if (is_first && spec->policy == REMAT_MUST_SAVE)
         proto_text_puts(text, ": leave its tag must_save out, so that it may "
                               "be computed again");
@@ -190,7 +190,7 @@ static void tell_invalid(struct proto_text *text,
 {
     proto_text_puts(text, "\nThere is no plan: one side has to return what it "
                           "cannot compute.\n\n  ");
-    proto_text_puts(text, d->message);
+    proto_text_show(text, d->message);
     proto_text_puts(text, "\n\n");
     add_steps(text, decision, d);
     if (!d->has_counts)

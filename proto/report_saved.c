@@ -11,7 +11,8 @@
 enum {
     WIDEST_NAME = 40,
     TYPE_BYTES = 96,
-    WIDEST_TYPE = 30
+    WIDEST_TYPE = 30,
+    SIZE_COLUMN = 12
 };
 
 void proto_report_size(struct proto_text *text, int64_t n_bytes)
@@ -121,7 +122,7 @@ static void add_why(struct proto_text *text,
                         remat_ban_text((enum remat_ban_reason)reasons[v]));
     } else if (source != REMAT_NONE && reasons[source] != REMAT_BAN_NONE) {
         proto_text_puts(text, "is a result of ");
-        proto_text_puts(text, remat_graph_node(decision->job, source)->name);
+        proto_text_show(text, remat_graph_node(decision->job, source)->name);
         proto_text_puts(text, ", which ");
         proto_text_puts(text,
                         remat_ban_text((enum remat_ban_reason)reasons[source]));
@@ -149,10 +150,17 @@ static int compare_rows(const void *a, const void *b)
     return x->position < y->position ? -1 : 1;
 }
 
+/* Spaces up to that length of the text. */
+static void pad(struct proto_text *text, size_t length)
+{
+    while (!text->failed && text->length < length)
+        proto_text_puts(text, " ");
+}
+
 static void add_row(struct proto_text *text,
                     const struct proto_decision *decision,
                     const uint8_t *reasons, const struct row *row,
-                    int name_width)
+                    size_t name_width)
 {
     const struct remat_node_spec *spec =
         remat_graph_node(decision->job, row->node);
@@ -163,15 +171,16 @@ static void add_row(struct proto_text *text,
     proto_text_format(text, "%16" PRId64 "  ", row->n_bytes);
     start = text->length;
     proto_report_size(text, row->n_bytes);
-    while (!text->failed && text->length < start + 12)
-        proto_text_puts(text, " ");
-    proto_text_format(text, "%-*.200s  %-*s  ", name_width, spec->name,
-                      WIDEST_TYPE, type);
+    pad(text, start + SIZE_COLUMN);
+    start = text->length;
+    proto_text_show(text, spec->name);
+    pad(text, start + name_width);
+    proto_text_format(text, "  %-*s  ", WIDEST_TYPE, type);
     add_why(text, decision, reasons, row->node);
     proto_text_puts(text, "\n");
 }
 
-static int widest_name(const struct proto_decision *decision)
+static size_t widest_name(const struct proto_decision *decision)
 {
     struct remat_nodes saved = decision->plan->saved;
     size_t widest = strlen("saved value");
@@ -182,7 +191,7 @@ static int widest_name(const struct proto_decision *decision)
         if (n > widest && n <= WIDEST_NAME)
             widest = n;
     }
-    return (int)widest;
+    return widest;
 }
 
 static void add_names(struct proto_text *text,
@@ -194,7 +203,7 @@ static void add_names(struct proto_text *text,
     proto_text_format(text, "\n%s (%" PRIu32 "):", what, nodes.n);
     for (uint32_t i = 0; i < nodes.n; i++) {
         proto_text_puts(text, i == 0 ? " " : ", ");
-        proto_text_puts(text,
+        proto_text_show(text,
                         remat_graph_node(decision->job, nodes.at[i])->name);
     }
     proto_text_puts(text, "\n");
@@ -206,7 +215,7 @@ void proto_report_saved(struct proto_text *text,
     struct remat_nodes saved = decision->plan->saved;
     const uint8_t *reasons = index_bans(decision);
     struct row *rows = remat_job_alloc(decision->job, saved.n, sizeof(*rows));
-    int name_width = widest_name(decision);
+    size_t name_width = widest_name(decision);
 
     if (rows == NULL || reasons == NULL) {
         text->failed = true;
@@ -217,9 +226,9 @@ void proto_report_saved(struct proto_text *text,
                                saved.at[i]};
     qsort(rows, saved.n, sizeof(*rows), compare_rows);
     if (saved.n > 0)
-        proto_text_format(text, "\n%16s  %-12s%-*s  %-*s  %s\n", "bytes", "",
-                          name_width, "saved value", WIDEST_TYPE, "type",
-                          "why it is saved");
+        proto_text_format(text, "\n%16s  %-*s%-*s  %-*s  %s\n", "bytes",
+                          SIZE_COLUMN, "", (int)name_width, "saved value",
+                          WIDEST_TYPE, "type", "why it is saved");
     for (uint32_t i = 0; i < saved.n; i++)
         add_row(text, decision, reasons, &rows[i], name_width);
     add_names(text, decision, "Saved symbols", decision->plan->saved_sym);
@@ -287,7 +296,7 @@ void proto_report_operators(struct proto_text *text,
     proto_text_puts(text, "\n   times  operator computed again\n");
     for (uint32_t i = 0; i < n; i++) {
         proto_text_format(text, "%8" PRIu32 "  ", tallies[i].n);
-        proto_text_puts(text, tallies[i].target);
+        proto_text_show(text, tallies[i].target);
         proto_text_puts(text, "\n");
     }
 }

@@ -221,6 +221,30 @@ void proto_text_quote(struct proto_text *text, const char *bytes, size_t n)
     proto_text_add(text, "\"", 1);
 }
 
+/* C0, DEL, and C1 as two bytes of UTF-8. */
+static bool is_control(const unsigned char *at, size_t length)
+{
+    return (length == 1 && (at[0] < 0x20 || at[0] == 0x7F)) ||
+           (length == 2 && at[0] == 0xC2 && at[1] < 0xA0);
+}
+
+void proto_text_show(struct proto_text *text, const char *words)
+{
+    const unsigned char *at = (const unsigned char *)words;
+    size_t n = strlen(words);
+    size_t length;
+
+    for (size_t i = 0; i < n; i += length == 0 ? 1 : length) {
+        length = character_length(at + i, n - i);
+        if (length == 0)
+            proto_text_puts(text, "\xEF\xBF\xBD");
+        else if (is_control(at + i, length))
+            proto_text_puts(text, "?");
+        else
+            proto_text_add(text, words + i, length);
+    }
+}
+
 void proto_text_quote_words(struct proto_text *text, const char *words)
 {
     proto_text_quote(text, words, strlen(words));

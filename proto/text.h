@@ -27,6 +27,9 @@ void proto_text_int(struct proto_text *text, int64_t value);
 /* printf-style, at most 1023 bytes a call. */
 void proto_text_format(struct proto_text *text, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* Words from a document, for a terminal: control characters become '?', what is
+ * not UTF-8 becomes U+FFFD. */
+void proto_text_show(struct proto_text *text, const char *words);
 /* A JSON string literal, escaped as RFC 8785 asks; what is not UTF-8 becomes
  * U+FFFD. */
 void proto_text_quote(struct proto_text *text, const char *bytes, size_t n);

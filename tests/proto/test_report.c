@@ -208,6 +208,33 @@ START_TEST(an_invalid_output_names_the_number_to_write)
 }
 END_TEST
 
+/* Names come from strangers and go to a terminal. */
+START_TEST(control_characters_do_not_reach_the_terminal)
+{
+    static const char body[] =
+        "{\"schema\":\"remat/graph/v1\",\"num_fwd_outputs\":0,"
+        "\"name\":\"a\\u001b[2Jb\\u009bc\\u007f\",\"\\u001b]0;\":1,"
+        "\"nodes\":[{\"name\":\"p\\nq\",\"op\":\"placeholder\","
+        "\"target\":\"primals_1\",\"val\":" SMALL_VALUE "},"
+        "{\"name\":\"t\",\"op\":\"placeholder\",\"target\":\"tangents_1\","
+        "\"val\":" SMALL_VALUE "},{\"name\":\"g\",\"op\":\"call_function\","
+        "\"target\":\"aten.mul.Tensor\",\"args\":[\"%t\",\"%p\\nq\"],"
+        "\"val\":" SMALL_VALUE "},"
+        "{\"name\":\"output\",\"op\":\"output\",\"args\":[\"%g\"]}]}";
+    struct proto_answer answer;
+
+    proto_start();
+    answer = report(body, NULL);
+    CHECK_WORDS(answer.body, "a?[2Jb?c?: a joint graph", "  p?q ",
+                "unknown-field: ", "graph.?]0;");
+    for (size_t i = 0; i < answer.length; i++)
+        ck_assert_msg((unsigned char)answer.body[i] >= 0x20 ||
+                          answer.body[i] == '\n',
+                      "byte %zu is %d", i, answer.body[i]);
+    proto_answer_release(&answer);
+}
+END_TEST
+
 START_TEST(remarks_stand_in_the_report)
 {
     struct proto_answer answer;
@@ -225,4 +252,5 @@ END_TEST
 SUITE("report", a_plan_is_told_with_reasons, a_report_agrees_with_the_plan,
       tables_are_sorted, symbols_and_results_of_calls_are_told,
       a_conflict_is_told_step_by_step, the_proposed_changes_break_the_conflict,
-      an_invalid_output_names_the_number_to_write, remarks_stand_in_the_report)
+      an_invalid_output_names_the_number_to_write, remarks_stand_in_the_report,
+      control_characters_do_not_reach_the_terminal)
