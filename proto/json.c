@@ -191,6 +191,37 @@ static enum proto_problem_kind kind_at(const char *pointer)
     return PROTO_INVALID_GRAPH;
 }
 
+/* What is wrong with a text that is no JSON from its first byte on, or what
+ * jansson says. */
+static const char *describe_start(struct proto_source source,
+                                  const char *otherwise)
+{
+    static const struct {
+        const char *bytes;
+        const char *words;
+    } starts[] = {
+        {"\xEF\xBB\xBF", "a byte order mark, send UTF-8 without one"},
+        {"\xFF\xFE", "this is UTF-16, send UTF-8"},
+        {"\xFE\xFF", "this is UTF-16, send UTF-8"},
+        {"\x1F\x8B", "this is compressed (gzip), send plain JSON"},
+        {"(\xB5/\xFD", "this is compressed (zstd), send plain JSON"},
+    };
+    size_t i = 0;
+
+    while (i < source.length && strchr(" \t\r\n", source.text[i]) != NULL &&
+           source.text[i] != '\0')
+        i++;
+    if (i == source.length)
+        return "the document is empty";
+    for (i = 0; i < sizeof(starts) / sizeof(*starts); i++) {
+        size_t n = strlen(starts[i].bytes);
+
+        if (source.length >= n && memcmp(source.text, starts[i].bytes, n) == 0)
+            return starts[i].words;
+    }
+    return otherwise;
+}
+
 /* What jansson's code means to us; values it cannot hold are no syntax error,
  * they get a pointer. */
 static void report(struct proto_json *json, const json_error_t *error,
@@ -213,7 +244,7 @@ static void report(struct proto_json *json, const json_error_t *error,
                           "%s%sline %d, column %d: %s",
                           source.what == NULL ? "" : source.what,
                           source.what == NULL ? "" : ": ", error->line,
-                          error->column, error->text);
+                          error->column, describe_start(source, error->text));
         return;
     }
     proto_locate(json, source, (size_t)error->position, pointer,
