@@ -79,6 +79,26 @@ static const struct {
     {"aten._assert_scalar.default", REMAT_ASSERT_SCALAR},
 };
 
+static const struct {
+    const char *packet;
+    enum remat_counted counted;
+} counts[] = {
+    {"aten.mm", REMAT_COUNT_MM},
+    {"aten._scaled_mm", REMAT_COUNT_MM},
+    {"aten.addmm", REMAT_COUNT_ADDMM},
+    {"aten.bmm", REMAT_COUNT_BMM},
+    {"aten.baddbmm", REMAT_COUNT_BADDBMM},
+    {"aten.convolution", REMAT_COUNT_CONVOLUTION},
+    {"aten._convolution", REMAT_COUNT_CONVOLUTION},
+    {"aten.cudnn_convolution", REMAT_COUNT_CONVOLUTION},
+    {"aten._slow_conv2d_forward", REMAT_COUNT_CONVOLUTION},
+    {"aten.convolution_overrideable", REMAT_COUNT_CONVOLUTION},
+    {"aten.convolution_backward", REMAT_COUNT_CONVOLUTION_BACKWARD},
+    {"aten._scaled_dot_product_efficient_attention", REMAT_COUNT_ATTENTION},
+    {"aten._scaled_dot_product_flash_attention", REMAT_COUNT_ATTENTION},
+    {"aten._scaled_dot_product_cudnn_attention", REMAT_COUNT_ATTENTION},
+};
+
 /* Compares a NUL-terminated name with the first n bytes of another. */
 static int compare(const char *name, const char *key, size_t n)
 {
@@ -172,6 +192,14 @@ static size_t packet_length(const char *target)
     return (size_t)(dot - target);
 }
 
+static enum remat_counted counted_of(const char *target, size_t n_packet)
+{
+    for (size_t i = 0; i < REMAT_ARRAY_LEN(counts); i++)
+        if (compare(counts[i].packet, target, n_packet) == 0)
+            return counts[i].counted;
+    return REMAT_COUNT_NOTHING;
+}
+
 struct remat_operator remat_operator_lookup(const char *target)
 {
     const char *dot = overload_dot(target);
@@ -188,6 +216,7 @@ struct remat_operator remat_operator_lookup(const char *target)
         op.traits |= overload->value;
     if (dot != NULL && is_out_overload(dot + 1))
         op.traits |= REMAT_MUTABLE;
+    op.counted = counted_of(target, n);
     op.is_cat = n == strlen("aten.cat") && strncmp(target, "aten.cat", n) == 0;
     op.is_collective = strncmp(target, "_c10d_functional.", 17) == 0;
     return op;

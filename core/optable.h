@@ -20,9 +20,22 @@ enum remat_special {
     REMAT_ASSERT_SCALAR     /* aten._assert_scalar.default */
 };
 
+/* How the floating-point operations of a packet are counted (flops.c). */
+enum remat_counted {
+    REMAT_COUNT_NOTHING,
+    REMAT_COUNT_MM,
+    REMAT_COUNT_ADDMM,
+    REMAT_COUNT_BMM,
+    REMAT_COUNT_BADDBMM,
+    REMAT_COUNT_CONVOLUTION,
+    REMAT_COUNT_CONVOLUTION_BACKWARD,
+    REMAT_COUNT_ATTENTION
+};
+
 struct remat_operator {
     uint32_t traits; /* bits of enum remat_trait */
     enum remat_special special;
+    enum remat_counted counted;
     bool is_cat;        /* packet aten.cat */
     bool is_collective; /* target in the namespace _c10d_functional */
 };

@@ -2,16 +2,18 @@
  * plan.c: one decision from beginning to end.
  *
  *   prepare    dead code, tags, classes, fusion
- *   choose     the minimum cut
+ *   choose     the minimum cut, or several under a budget (choose.c)
  *   extract    what the halves pass on
  *   verify     the independent check (verify.c)
  *   report     lists, facts and totals
  */
+#include "choose.h"
 #include "classify.h"
-#include "cut.h"
 #include "diagnose.h"
 #include "error.h"
 #include "extract.h"
+#include "flops.h"
+#include "format.h"
 #include "fusible.h"
 #include "verify.h"
 
@@ -34,59 +36,19 @@ void remat_options_init(struct remat_options *options)
     };
 }
 
-static enum remat_status check_budget(double budget, remat_node v,
-                                      struct remat_error *err)
-{
-    if (!(budget >= 0.0 && budget <= 1.0))
-        return remat_error_set(err, REMAT_E_OPTION, v,
-                               "%s: %g, must be between 0 and 1",
-                               v == REMAT_NONE ? "activation_memory_budget"
-                                               : "memory_budget",
-                               budget);
-    if (budget < 1.0)
-        return remat_error_set(err, REMAT_E_UNBUILT, v,
-                               "%s: budgets below 1 are not built in this "
-                               "version",
-                               v == REMAT_NONE ? "activation_memory_budget"
-                                               : "memory_budget");
-    return REMAT_OK;
-}
-
 static enum remat_status check_options(const struct remat_options *options,
                                        struct remat_error *err)
 {
-    if (options->compat)
-        return remat_error_set(err, REMAT_E_UNBUILT, REMAT_NONE,
-                               "compat: true is not built in this version");
     if (options->memory_limit_bytes >= 0)
         return remat_error_set(err, REMAT_E_UNBUILT, REMAT_NONE,
                                "memory_limit_bytes: not built in this version");
-    return check_budget(options->activation_memory_budget, REMAT_NONE, err);
-}
-
-/* The first node with a budget of its own overrides the option. */
-static enum remat_status check_node_budget(const struct remat_work *w,
-                                           struct remat_error *err)
-{
-    for (remat_node v = 0; v < w->g->n; v++)
-        if (w->live[v] && remat_spec(w->g, v)->has_memory_budget)
-            return check_budget(remat_spec(w->g, v)->memory_budget, v, err);
+    if (!(options->activation_memory_budget >= 0.0 &&
+          options->activation_memory_budget <= 1.0))
+        return remat_error_set(err, REMAT_E_OPTION, REMAT_NONE,
+                               "activation_memory_budget: %g, must be between "
+                               "0 and 1",
+                               options->activation_memory_budget);
     return REMAT_OK;
-}
-
-/* The switches of the rules, as the options set them (5.6). */
-static struct remat_rules rules_of(const struct remat_options *o)
-{
-    bool moderate = !o->aggressive_recomputation;
-
-    return (struct remat_rules){
-        .used_far_apart = moderate && o->ban_recompute_used_far_apart,
-        .long_chains = moderate && o->ban_recompute_long_fusible_chains,
-        .materialised_backward =
-            moderate && o->ban_recompute_materialized_backward,
-        .allow_list = moderate && o->ban_recompute_not_in_allowlist,
-        .reductions = o->ban_recompute_reductions,
-    };
 }
 
 /* ---- the steps --------------------------------------------------------- */
@@ -94,12 +56,26 @@ static struct remat_rules rules_of(const struct remat_options *o)
 struct decision {
     struct remat_work work;
     struct remat_subgraph forward;
-    struct remat_cut_work cut;
-    bool has_cut;
+    struct remat_choice choice;
+    double budget;
+    struct remat_notes notes;
     struct remat_extraction extraction;
     struct remat_plan *plan;
-    struct remat_diagnostic *diagnostic; /* room for one */
 };
+
+static const struct remat_cut_work *last_cut(const struct decision *d)
+{
+    return d->choice.n_cuts == 0 ? NULL : d->choice.cuts[d->choice.n_cuts - 1];
+}
+
+static enum remat_status add_note(struct decision *d,
+                                  struct remat_diagnostic diagnostic,
+                                  struct remat_error *err)
+{
+    if (remat_note(&d->work.job->arena, &d->notes, diagnostic))
+        return REMAT_OK;
+    return remat_job_no_memory(d->work.job, err);
+}
 
 static enum remat_status prepare(struct decision *d, struct remat_error *err)
 {
@@ -125,60 +101,67 @@ static enum remat_status refuse_invalid(struct decision *d,
                                         const struct remat_subgraph *s,
                                         struct remat_error *err)
 {
+    struct remat_diagnostic why;
+    enum remat_status status = remat_diagnose_invalid(&d->work, s, &why, err);
+
     d->plan->outcome = REMAT_INVALID_OUTPUT;
-    d->plan->diagnostics = d->diagnostic;
-    d->plan->n_diagnostics = 1;
-    return remat_diagnose_invalid(&d->work, s, d->diagnostic, err);
+    return status == REMAT_OK ? add_note(d, why, err) : status;
 }
 
 static enum remat_status refuse_infinite(struct decision *d,
                                          struct remat_error *err)
 {
+    const struct remat_cut_work *cut = last_cut(d);
+    struct remat_diagnostic why;
     enum remat_status status =
-        remat_diagnose_infinite(&d->work, &d->cut.net, &d->cut.bans,
-                                d->diagnostic, err);
+        remat_diagnose_infinite(&d->work, &cut->net, &cut->bans, &why, err);
 
     d->plan->outcome = REMAT_INFINITE_FLOW;
-    d->plan->diagnostics = d->diagnostic;
-    d->plan->n_diagnostics = 1;
-    if (status != REMAT_OK)
-        return status;
-    status = remat_job_enter(d->work.job, REMAT_PHASE_VERIFY, err);
-    if (status != REMAT_OK)
-        return status;
-    return remat_verify_conflict(&d->work, &d->cut.bans, d->diagnostic, err);
+    if (status == REMAT_OK)
+        status = remat_job_enter(d->work.job, REMAT_PHASE_VERIFY, err);
+    if (status == REMAT_OK)
+        status = remat_verify_conflict(&d->work, &cut->bans, &why, err);
+    return status == REMAT_OK ? add_note(d, why, err) : status;
+}
+
+static enum remat_status list_cuts(struct decision *d, struct remat_error *err)
+{
+    struct remat_cut *cuts = REMAT_NEW_ARRAY(&d->work.job->arena,
+                                             struct remat_cut, REMAT_MOST_CUTS);
+
+    if (cuts == NULL)
+        return remat_job_no_memory(d->work.job, err);
+    for (uint32_t i = 0; i < d->choice.n_cuts; i++)
+        cuts[i] = d->choice.cuts[i]->cut;
+    d->plan->cuts = cuts;
+    d->plan->n_cuts = d->choice.n_cuts;
+    return REMAT_OK;
 }
 
 /* The nodes to save, before extraction. Without anything that the backward
  * needs there is no cut and nothing to save. */
 static enum remat_status choose(struct decision *d, struct remat_error *err)
 {
-    struct remat_rules rules = rules_of(&d->work.options);
     enum remat_status status;
 
     d->plan->no_backward = !d->work.has_backward;
     if (!d->work.has_backward)
         return REMAT_OK;
-    status = check_node_budget(&d->work, err);
-    if (status != REMAT_OK)
-        return status;
-    d->has_cut = true;
-    status = remat_cut_solve(&d->work, &rules, NULL, &d->cut, err);
-    d->plan->cuts = &d->cut.cut;
-    d->plan->n_cuts = 1;
-    return status;
+    status = remat_budget(&d->work, &d->budget, err);
+    if (status == REMAT_OK)
+        status =
+            remat_choose(&d->work, d->budget, &d->notes, &d->choice, err);
+    return status == REMAT_OK ? list_cuts(d, err) : status;
 }
 
 static enum remat_status extract(struct decision *d, struct remat_error *err)
 {
-    struct remat_nodes chosen = {NULL, 0};
     enum remat_status status =
         remat_job_enter(d->work.job, REMAT_PHASE_EXTRACT, err);
 
-    if (d->has_cut)
-        chosen = d->cut.cut.nodes;
     if (status == REMAT_OK)
-        status = remat_extract(&d->work, chosen, &d->extraction, err);
+        status =
+            remat_extract(&d->work, d->choice.chosen, &d->extraction, err);
     if (status == REMAT_OK)
         status = remat_job_spend(d->work.job, d->work.users.begin[d->work.g->n],
                                  "extraction", err);
@@ -190,12 +173,11 @@ static enum remat_status verify(struct decision *d, struct remat_error *err)
     enum remat_status status =
         remat_job_enter(d->work.job, REMAT_PHASE_VERIFY, err);
 
-    if (status == REMAT_OK && d->has_cut)
-        status = remat_verify_cut(&d->work, &d->cut, err);
+    for (uint32_t i = 0; i < d->choice.n_cuts && status == REMAT_OK; i++)
+        status = remat_verify_cut(&d->work, d->choice.cuts[i], err);
     if (status == REMAT_OK)
-        status = remat_verify_extraction(
-            &d->work, d->has_cut ? d->cut.cut.nodes : (struct remat_nodes){0},
-            &d->extraction, err);
+        status = remat_verify_extraction(&d->work, d->choice.chosen,
+                                         &d->extraction, err);
     return status;
 }
 
@@ -204,7 +186,7 @@ static enum remat_status verify(struct decision *d, struct remat_error *err)
 static enum remat_status find_weights(struct decision *d,
                                       struct remat_error *err)
 {
-    const struct remat_network *net = &d->cut.net;
+    const struct remat_cut_work *cut = last_cut(d);
     int64_t *weight =
         REMAT_NEW_ARRAY(&d->work.job->arena, int64_t, d->work.g->n);
 
@@ -213,9 +195,9 @@ static enum remat_status find_weights(struct decision *d,
     d->plan->facts.weight = weight;
     for (remat_node v = 0; v < d->work.g->n; v++) {
         weight[v] = -2;
-        if (!d->has_cut || net->through[v] == REMAT_NO_VERTEX)
+        if (cut == NULL || cut->net.through[v] == REMAT_NO_VERTEX)
             continue;
-        weight[v] = net->edges[net->through[v]].capacity;
+        weight[v] = cut->net.edges[cut->net.through[v]].capacity;
         if (weight[v] == REMAT_INFINITE)
             weight[v] = -1;
     }
@@ -252,9 +234,56 @@ static enum remat_status add_up(struct decision *d, struct remat_error *err)
     return REMAT_OK;
 }
 
+static void add_up_flops(struct decision *d)
+{
+    const struct remat_graph *g = d->work.g;
+    struct remat_plan *plan = d->plan;
+
+    for (remat_node v = 0; v < g->n; v++)
+        if (d->work.fw[v])
+            plan->forward_flops = remat_add_saturating(plan->forward_flops,
+                                                       remat_flops(g, v));
+    for (uint32_t i = 0; i < plan->recomputed.n; i++)
+        plan->recomputed_flops = remat_add_saturating(
+            plan->recomputed_flops, remat_flops(g, plan->recomputed.at[i]));
+}
+
+/* With compat, what PyTorch gets wrong below budget 1: values that must stay, or
+ * that differ when they are computed again, are recomputed all the same. */
+static enum remat_status note_faults(struct decision *d,
+                                     struct remat_error *err)
+{
+    struct remat_work *w = &d->work;
+    enum remat_status status = REMAT_OK;
+
+    if (!w->options.compat || d->budget >= 1.0)
+        return REMAT_OK;
+    for (uint32_t i = 0; i < d->plan->recomputed.n && status == REMAT_OK; i++) {
+        remat_node v = d->plan->recomputed.at[i];
+        bool must_stay = w->tag[v] == REMAT_MUST_SAVE;
+        struct remat_diagnostic fault = {.code = "compat-fault",
+                                         .severity = REMAT_WARNING,
+                                         .node = v};
+
+        if (remat_wants_recompute(w->tag[v]) ||
+            (!must_stay && !remat_is_unrepeatable(w, v)))
+            continue;
+        fault.message = remat_format(
+            &w->job->arena,
+            must_stay ? "`%s` is tagged must_save, but PyTorch computes it "
+                        "again at this budget"
+                      : "`%s` gives another result when it is computed again, "
+                        "but PyTorch does so at this budget",
+            remat_spec(w->g, v)->name);
+        status = add_note(d, fault, err);
+    }
+    return status;
+}
+
 static enum remat_status report(struct decision *d, struct remat_error *err)
 {
     struct remat_plan *plan = d->plan;
+    enum remat_status status = REMAT_OK;
 
     plan->facts.live = d->work.live;
     plan->facts.required_fw = d->work.fw;
@@ -268,9 +297,15 @@ static enum remat_status report(struct decision *d, struct remat_error *err)
         plan->saved_opaque = d->extraction.opaque;
         plan->recomputed = d->extraction.recomputed;
     }
-    if (add_up(d, err) != REMAT_OK)
-        return remat_job_no_memory(d->work.job, err);
-    return find_weights(d, err);
+    if (plan->outcome == REMAT_PLAN) {
+        add_up_flops(d);
+        status = add_up(d, err);
+        if (status == REMAT_OK)
+            status = note_faults(d, err);
+    }
+    plan->diagnostics = d->notes.at;
+    plan->n_diagnostics = d->notes.n;
+    return status == REMAT_OK ? find_weights(d, err) : status;
 }
 
 static enum remat_status decide(struct decision *d, struct remat_error *err)
@@ -284,7 +319,7 @@ static enum remat_status decide(struct decision *d, struct remat_error *err)
     status = choose(d, err);
     if (status != REMAT_OK)
         return status;
-    if (d->has_cut && d->cut.cut.unbounded)
+    if (d->choice.unbounded)
         return refuse_infinite(d, err);
     status = extract(d, err);
     if (status != REMAT_OK)
@@ -314,8 +349,7 @@ enum remat_status remat_plan_solve(struct remat_job *job,
     d->work = (struct remat_work){
         .job = job, .g = &job->graph, .options = *options};
     d->plan = REMAT_NEW(&job->arena, struct remat_plan);
-    d->diagnostic = REMAT_NEW(&job->arena, struct remat_diagnostic);
-    if (job->arena.status != REMAT_OK)
+    if (d->plan == NULL)
         return remat_job_no_memory(job, err);
     status = decide(d, err);
     if (status == REMAT_OK)

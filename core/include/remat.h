@@ -481,6 +481,10 @@ struct remat_diagnostic {
     bool has_counts;        /* invalid-output: both output counts */
     uint32_t n_fwd_outputs;
     uint32_t n_bwd_outputs;
+    bool has_floor; /* budget-below-floor: the least budget that can be kept,
+                       and the values that form it */
+    double floor;
+    struct remat_nodes nodes;
 };
 
 /* Per-node facts behind a plan, indexed by node; dead nodes are in no class. */
@@ -506,6 +510,8 @@ struct remat_plan {
     const struct remat_diagnostic *diagnostics;
     uint32_t n_diagnostics;
     struct remat_facts facts;
+    int64_t forward_flops;       /* of all operators the forward runs */
+    int64_t recomputed_flops;    /* of those that run again */
     int64_t saved_bytes;         /* of `saved`, every name counted */
     int64_t saved_storage_bytes; /* each storage counted once */
     int64_t static_bytes;        /* the part of saved_bytes in static inputs */
@@ -525,6 +531,9 @@ remat_plan_solve(struct remat_job *job, const struct remat_options *options,
 int64_t remat_node_bytes(const struct remat_job *job, remat_node node);
 /* Traits of a node: the table's and the document's, less what it denies. */
 uint32_t remat_node_traits(const struct remat_job *job, remat_node node);
+/* Floating-point operations of a node with hinted shapes, as PyTorch's counter
+ * gives them; 0 for what it does not count. Sticks at 2^63 - 1. */
+int64_t remat_node_flops(const struct remat_job *job, remat_node node);
 /* PyTorch release whose operator table is compiled in ("2.13.0"). */
 const char *remat_table_version(void);
 
