@@ -344,6 +344,47 @@ START_TEST(long_serial_networks_take_linear_effort)
 }
 END_TEST
 
+/* n infinite edges in a row, each vertex fed from the source; one unit gets out
+ * at the end. After that everything is cut off, and should not be searched
+ * vertex by vertex. */
+static uint64_t steps_of_dead_end(uint32_t n)
+{
+    struct remat_job *job = remat_job_new(NULL);
+    struct remat_network net;
+    struct remat_residual r;
+    struct remat_flow flow;
+    struct remat_error err;
+    uint64_t n_steps;
+
+    memset(&net, 0, sizeof net);
+    net.n_vertices = n + 2;
+    net.source = n;
+    net.sink = n + 1;
+    net.edges = remat_job_alloc(job, 2 * (size_t)n, sizeof *net.edges);
+    for (uint32_t i = 0; i < n; i++) {
+        net.edges[net.n_edges++] = (struct remat_edge){net.source, i, 5};
+        net.edges[net.n_edges++] =
+            i + 1 < n ? (struct remat_edge){i, i + 1, REMAT_INFINITE}
+                      : (struct remat_edge){i, net.sink, 1};
+    }
+    ck_assert_int_eq(remat_residual_build(job, &net, &r, &err), REMAT_OK);
+    ck_assert_int_eq(remat_maxflow(job, &r, &flow, &err), REMAT_OK);
+    ck_assert_int_eq(flow.value, 1);
+    n_steps = remat_job_steps(job);
+    remat_job_free(job);
+    return n_steps;
+}
+
+START_TEST(what_is_cut_off_is_given_up_at_once)
+{
+    uint64_t small = steps_of_dead_end(5000);
+    uint64_t large = steps_of_dead_end(50000);
+
+    ck_assert_uint_gt(small, 5000);
+    ck_assert_uint_lt(large, 12 * small);
+}
+END_TEST
+
 START_TEST(the_step_limit_stops_the_search)
 {
     struct remat_limits limits;
@@ -373,4 +414,5 @@ SUITE("maxflow", one_edge, a_path_is_cut_at_its_last_bottleneck,
       a_vertex_apart_is_on_the_source_side, random_networks_equal_every_cut,
       weights_near_2_to_62_do_not_overflow, cuts_of_2_to_62_are_refused,
       the_greatest_cut_below_2_to_62_is_found,
-      long_serial_networks_take_linear_effort, the_step_limit_stops_the_search)
+      long_serial_networks_take_linear_effort,
+      what_is_cut_off_is_given_up_at_once, the_step_limit_stops_the_search)

@@ -28,6 +28,18 @@ WORK = os.path.join(engine.ROOT, "build", "faults")
 AT_LEAST = 24
 
 
+def opaque_symbol():
+    """A symbol that is passed along as an object too, read by the backward: rare, so made by hand."""
+    size = {"dtype": "uint8", "shape": [8]}
+    call = lambda name, target, args, **more: {"name": name, "op": "call_function", "target": target, "args": args, **more}
+    return {"schema": "remat/graph/v1", "num_fwd_outputs": 1, "static_lifetime_inputs": [], "nodes": [
+        {"name": "x", "op": "placeholder", "target": "primals_1", "val": size},
+        {"name": "t", "op": "placeholder", "target": "tangents_1", "val": size},
+        call("s", "aten.sym_size.int", ["%x", 0], val={"sym": "int", "hint": 8, "expr": "s0", "symbols": ["s0"]}, opaque=True),
+        call("y", "aten.mm.default", ["%x", "%s"], val=size), call("g", "aten.mul.Tensor", ["%t", "%s"], val=size),
+        {"name": "output", "op": "output", "target": "output", "args": ["%y", "%g"]}]}
+
+
 def sample():
     """Request lines, small ones first: cases, random graphs, a few real ones."""
     generate.use_table(reference.TABLE)
@@ -37,18 +49,21 @@ def sample():
     for seed in range(700_000, 700_150):
         document, options = generate.graph(seed)
         lines.append(engine.request_text(json.dumps(document), options))
+    lines.append(engine.request_text(json.dumps(opaque_symbol())))
     lines.sort(key=len)
     for name in ("unet", "moe", "llama_2l_sac", "llama_2l_dynamic"):
         lines.append(engine.request_text(data.corpus_graph_text(name)))
     return lines
 
 
+def read_core(file):
+    with open(os.path.join(engine.ROOT, "core", file), encoding="utf-8") as f:
+        return f.read()
+
+
 def compile_fault(number, file, old, new):
     """The path of plan_lines with that fault inside."""
-    with open(os.path.join(engine.ROOT, "core", file), encoding="utf-8") as f:
-        text = f.read()
-    if text.count(old) != 1:
-        raise AssertionError(f"core/{file}: the text to replace occurs {text.count(old)} times, adapt the fault: {old!r}")
+    text = read_core(file)
     folder = os.path.join(WORK, str(number))
     os.makedirs(folder, exist_ok=True)
     source, program = os.path.join(folder, file), os.path.join(folder, "plan_lines")
@@ -110,10 +125,15 @@ class Faults(unittest.TestCase):
         self.assertEqual(self.refused, [])
         self.assertGreater(len(self.lines), 150)
 
+    def test_every_fault_still_applies(self):
+        moved = [f"core/{file}: {name}: the text to replace occurs {read_core(file).count(old)} times, adapt the fault"
+                 for file, name, old, _ in faults.FAULTS if read_core(file).count(old) != 1]
+        self.assertEqual(moved, [])
+
     def test_the_verifier_catches_every_fault(self):
         self.assertGreaterEqual(len(faults.FAULTS), AT_LEAST)
         self.assertEqual(len({(f, new) for f, _, _, new in faults.FAULTS}), len(faults.FAULTS))
-        jobs = [(i, fault, self.lines) for i, fault in enumerate(faults.FAULTS)]
+        jobs = [(i, fault, self.lines) for i, fault in enumerate(faults.FAULTS) if read_core(fault[0]).count(fault[2]) == 1]
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             results = list(pool.map(try_fault, jobs))
         missed = [f"{file}: {name}: {text}" for file, name, text in results if text != "caught"]
