@@ -8,7 +8,7 @@
 #include <string.h>
 
 struct account {
-    size_t n_bytes;  /* handed out and not yet back */
+    size_t n_bytes; /* handed out and not yet back */
     size_t n_chunks;
     size_t n_calls;
     size_t fail_at; /* refuse the call of this number; 0: none */

@@ -15,8 +15,7 @@ struct trial {
     const struct remat_plan *plan;
 };
 
-static enum remat_ban_reason ban_of(const struct remat_plan *plan,
-                                    remat_node v)
+static enum remat_ban_reason ban_of(const struct remat_plan *plan, remat_node v)
 {
     const struct remat_cut *cut = &plan->cuts[plan->n_cuts - 1];
 
@@ -85,9 +84,9 @@ END_TEST
 
 START_TEST(must_save_and_no_recompute)
 {
-    ck_assert_int_eq(REASON(NULL, .target = "aten.relu.default",
-                            .policy = REMAT_MUST_SAVE),
-                     REMAT_BAN_MUST_SAVE);
+    ck_assert_int_eq(
+        REASON(NULL, .target = "aten.relu.default", .policy = REMAT_MUST_SAVE),
+        REMAT_BAN_MUST_SAVE);
     ck_assert_int_eq(REASON(NULL, .target = "aten.relu.default",
                             .policy = REMAT_PREFER_SAVE),
                      REMAT_BAN_NONE);
@@ -102,21 +101,21 @@ END_TEST
 
 START_TEST(views_floats_and_wanted_values_cannot_be_banned)
 {
-    ck_assert_int_eq(REASON(NULL, .target = "aten.view.default",
-                            .policy = REMAT_MUST_SAVE),
-                     REMAT_BAN_NONE);
-    ck_assert_int_eq(REASON(NULL, .target = "mylib.f",
-                            .kind = REMAT_VALUE_SYM_FLOAT),
-                     REMAT_BAN_NONE);
-    ck_assert_int_eq(REASON(NULL, .target = "mylib.f",
-                            .kind = REMAT_VALUE_SYM_INT),
-                     REMAT_BAN_NOT_ALLOWED);
+    ck_assert_int_eq(
+        REASON(NULL, .target = "aten.view.default", .policy = REMAT_MUST_SAVE),
+        REMAT_BAN_NONE);
+    ck_assert_int_eq(
+        REASON(NULL, .target = "mylib.f", .kind = REMAT_VALUE_SYM_FLOAT),
+        REMAT_BAN_NONE);
+    ck_assert_int_eq(
+        REASON(NULL, .target = "mylib.f", .kind = REMAT_VALUE_SYM_INT),
+        REMAT_BAN_NOT_ALLOWED);
     ck_assert_int_eq(REASON(NULL, .target = "aten.mm.default",
                             .policy = REMAT_PREFER_RECOMPUTE),
                      REMAT_BAN_NONE);
-    ck_assert_int_eq(REASON(NULL, .target = "getitem",
-                            .policy = REMAT_MUST_SAVE),
-                     REMAT_BAN_NONE);
+    ck_assert_int_eq(
+        REASON(NULL, .target = "getitem", .policy = REMAT_MUST_SAVE),
+        REMAT_BAN_NONE);
 }
 END_TEST
 
@@ -127,20 +126,20 @@ START_TEST(the_allow_list)
     ck_assert_int_eq(REASON(NULL, .target = "aten.mm.default"),
                      REMAT_BAN_NOT_ALLOWED);
     ck_assert_int_eq(REASON(NULL, .target = "mylib.f"), REMAT_BAN_NOT_ALLOWED);
-    ck_assert_int_eq(REASON(NULL, .target = "mylib.f",
-                            .traits = REMAT_RECOMPUTABLE),
-                     REMAT_BAN_NONE);
+    ck_assert_int_eq(
+        REASON(NULL, .target = "mylib.f", .traits = REMAT_RECOMPUTABLE),
+        REMAT_BAN_NONE);
     ck_assert_int_eq(REASON(&options, .target = "aten.mm.default"),
                      REMAT_BAN_COMPUTE);
     ck_assert_int_eq(REASON(&options, .target = "aten.rand_like.default"),
                      REMAT_BAN_RANDOM);
-    ck_assert_int_eq(REASON(&options, .target = "mylib.f",
-                            .traits = REMAT_CUSTOM),
-                     REMAT_BAN_NONE);
+    ck_assert_int_eq(
+        REASON(&options, .target = "mylib.f", .traits = REMAT_CUSTOM),
+        REMAT_BAN_NONE);
     options.is_non_builtin_to_include = true;
-    ck_assert_int_eq(REASON(&options, .target = "mylib.f",
-                            .traits = REMAT_CUSTOM),
-                     REMAT_BAN_NON_BUILTIN);
+    ck_assert_int_eq(
+        REASON(&options, .target = "mylib.f", .traits = REMAT_CUSTOM),
+        REMAT_BAN_NON_BUILTIN);
 }
 END_TEST
 
@@ -157,26 +156,31 @@ START_TEST(reductions_read_four_times_what_they_give)
 {
     struct trial trial;
 
-    try_node(&trial, &(struct gb_node){.target = "aten.sum.dim_IntList",
-                                       .bytes = 25},
+    try_node(&trial,
+             &(struct gb_node){.target = "aten.sum.dim_IntList", .bytes = 25},
              100, NULL);
     ck_assert_int_eq(ban_of(trial.plan, trial.node), REMAT_BAN_NONE);
     gb_free(&trial.b);
-    try_node(&trial, &(struct gb_node){.target = "aten.sum.dim_IntList",
-                                       .bytes = 25},
+    try_node(&trial,
+             &(struct gb_node){.target = "aten.sum.dim_IntList", .bytes = 25},
              101, NULL);
     ck_assert_int_eq(ban_of(trial.plan, trial.node), REMAT_BAN_REDUCTION);
     gb_free(&trial.b);
     /* repeated arguments count twice, those in lists not at all */
-    try_node(&trial, &(struct gb_node){.target = "aten.sum.dim_IntList",
-                                       .bytes = 25, .n_inputs = 2,
-                                       .inputs = {0, 0}},
+    try_node(&trial,
+             &(struct gb_node){.target = "aten.sum.dim_IntList",
+                               .bytes = 25,
+                               .n_inputs = 2,
+                               .inputs = {0, 0}},
              51, NULL);
     ck_assert_int_eq(ban_of(trial.plan, trial.node), REMAT_BAN_REDUCTION);
     gb_free(&trial.b);
-    try_node(&trial, &(struct gb_node){.target = "aten.sum.dim_IntList",
-                                       .bytes = 1, .n_inputs = 1,
-                                       .inputs = {0}, .in_list = true},
+    try_node(&trial,
+             &(struct gb_node){.target = "aten.sum.dim_IntList",
+                               .bytes = 1,
+                               .n_inputs = 1,
+                               .inputs = {0},
+                               .in_list = true},
              1000, NULL);
     ck_assert_int_eq(ban_of(trial.plan, trial.node), REMAT_BAN_NONE);
     gb_free(&trial.b);
@@ -190,8 +194,8 @@ START_TEST(the_reduction_rule_can_be_turned_off)
 
     remat_options_init(&options);
     options.ban_recompute_reductions = false;
-    try_node(&trial, &(struct gb_node){.target = "aten.sum.dim_IntList",
-                                       .bytes = 1},
+    try_node(&trial,
+             &(struct gb_node){.target = "aten.sum.dim_IntList", .bytes = 1},
              1000, &options);
     ck_assert_int_eq(ban_of(trial.plan, trial.node), REMAT_BAN_NONE);
     gb_free(&trial.b);
@@ -283,9 +287,9 @@ START_TEST(plain_knows_no_operators)
     ck_assert_int_eq(REASON(&options, .target = "aten.view.default",
                             .policy = REMAT_MUST_SAVE),
                      REMAT_BAN_MUST_SAVE);
-    ck_assert_int_eq(REASON(&options, .target = "getitem",
-                            .policy = REMAT_MUST_SAVE),
-                     REMAT_BAN_NONE);
+    ck_assert_int_eq(
+        REASON(&options, .target = "getitem", .policy = REMAT_MUST_SAVE),
+        REMAT_BAN_NONE);
     ck_assert_int_eq(REASON(&options, .target = "aten.relu.default",
                             .traits = REMAT_NO_RECOMPUTE),
                      REMAT_BAN_NO_RECOMPUTE);
@@ -301,9 +305,9 @@ START_TEST(aggressive_turns_four_rules_off)
     ck_assert_int_eq(REASON(&options, .target = "mylib.f"), REMAT_BAN_NONE);
     ck_assert_int_eq(REASON(&options, .target = "aten.mm.default"),
                      REMAT_BAN_COMPUTE);
-    ck_assert_int_eq(REASON(&options, .target = "aten.sum.dim_IntList",
-                            .bytes = 1),
-                     REMAT_BAN_REDUCTION);
+    ck_assert_int_eq(
+        REASON(&options, .target = "aten.sum.dim_IntList", .bytes = 1),
+        REMAT_BAN_REDUCTION);
 }
 END_TEST
 

@@ -44,9 +44,9 @@ static void far_apart(bool on, bool has_wall)
     gb_output(&b, 1, 2, (remat_node[]){far, gradient});
     plan = gb_solve(&b, &options);
     ck_assert_msg(plan != NULL, "%s", b.err.detail);
-    ck_assert_int_eq(is_banned(plan, remat_graph_find(b.job, "far"),
-                               REMAT_BAN_FAR_APART),
-                     on && has_wall);
+    ck_assert_int_eq(
+        is_banned(plan, remat_graph_find(b.job, "far"), REMAT_BAN_FAR_APART),
+        on && has_wall);
     ck_assert(!is_banned(plan, near, REMAT_BAN_FAR_APART));
     ck_assert(!is_banned(plan, p, REMAT_BAN_FAR_APART));
     gb_free(&b);
@@ -149,7 +149,8 @@ START_TEST(values_read_far_away_again_and_again)
 }
 END_TEST
 
-/* Every operator is read by the last one: rows of users as long as the graph. */
+/* Every operator is read by the last one: rows of users as long as the graph.
+ */
 static uint64_t steps_of_fan(uint32_t n)
 {
     struct remat_arg *args;

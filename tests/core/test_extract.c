@@ -48,8 +48,7 @@ START_TEST(what_the_backward_does_not_read_is_dropped)
     t = gb_tangent(&b, "t", 64);
     m = product(&b, "m", x, x);
     wanted = GB(&b, .name = "wanted", .op = REMAT_CALL_FUNCTION, .bytes = 64,
-                .n_inputs = 1, .inputs = {m},
-                .policy = REMAT_MUST_RECOMPUTE);
+                .n_inputs = 1, .inputs = {m}, .policy = REMAT_MUST_RECOMPUTE);
     y = product(&b, "y", wanted, x);
     gradient = gb_call(&b, "gradient", "aten.mul.Tensor", 64, t, x);
     gb_output(&b, 1, 2, (remat_node[]){y, gradient});
@@ -105,9 +104,9 @@ START_TEST(symbols_and_objects_have_lists_of_their_own)
                .opaque_type = "BackwardState", .target = "primals_5");
     t = gb_tangent(&b, "t", 64);
     y = product(&b, "y", x, x);
-    gradient = GB(&b, .name = "gradient", .op = REMAT_CALL_FUNCTION,
-                  .bytes = 64, .n_inputs = 6,
-                  .inputs = {t, x, s, o, script, state});
+    gradient =
+        GB(&b, .name = "gradient", .op = REMAT_CALL_FUNCTION, .bytes = 64,
+           .n_inputs = 6, .inputs = {t, x, s, o, script, state});
     gb_output(&b, 1, 2, (remat_node[]){y, gradient});
     plan = gb_solve(&b, NULL);
     ck_assert_msg(plan != NULL, "%s", b.err.detail);
@@ -162,9 +161,9 @@ START_TEST(bools_that_are_only_asserted_stay_in_the_forward)
            .op = REMAT_CALL_FUNCTION, .no_value = true, .n_inputs = 1,
            .inputs = {s}, .policy = REMAT_MUST_RECOMPUTE);
         y = product(&b, "y", x, x);
-        gradient = GB(&b, .name = "gradient", .op = REMAT_CALL_FUNCTION,
-                      .bytes = 64, .n_inputs = only ? 2 : 3,
-                      .inputs = {t, x, s});
+        gradient =
+            GB(&b, .name = "gradient", .op = REMAT_CALL_FUNCTION, .bytes = 64,
+               .n_inputs = only ? 2 : 3, .inputs = {t, x, s});
         gb_output(&b, 1, 2, (remat_node[]){y, gradient});
         plan = gb_solve(&b, NULL);
         ck_assert_msg(plan != NULL, "%s", b.err.detail);
@@ -184,9 +183,9 @@ START_TEST(waits_nobody_waits_for_do_not_keep_a_value)
     gb_init(&b, NULL);
     x = gb_primal(&b, "x", 64);
     t = gb_tangent(&b, "t", 64);
-    gather = gb_call(&b, "gather",
-                     "_c10d_functional.all_gather_into_tensor.default", 64, x,
-                     REMAT_NONE);
+    gather =
+        gb_call(&b, "gather", "_c10d_functional.all_gather_into_tensor.default",
+                64, x, REMAT_NONE);
     GB(&b, .name = "wait", .target = "_c10d_functional.wait_tensor.default",
        .op = REMAT_CALL_FUNCTION, .bytes = 64, .n_inputs = 1,
        .inputs = {gather}, .policy = REMAT_PREFER_RECOMPUTE);
@@ -212,10 +211,10 @@ START_TEST(a_copy_into_an_input_is_replaced_by_the_input)
     x = gb_primal(&b, "x", 64);
     t = gb_tangent(&b, "t", 64);
     gradient = gb_call(&b, "gradient", "aten.mul.Tensor", 64, t, x);
-    update = GB(&b, .name = "update", .target = "aten.copy_.default",
-                .op = REMAT_CALL_FUNCTION, .bytes = 64, .n_inputs = 2,
-                .inputs = {x, gradient},
-                .placement = REMAT_MUST_BE_IN_BACKWARD);
+    update =
+        GB(&b, .name = "update", .target = "aten.copy_.default",
+           .op = REMAT_CALL_FUNCTION, .bytes = 64, .n_inputs = 2,
+           .inputs = {x, gradient}, .placement = REMAT_MUST_BE_IN_BACKWARD);
     gb_output(&b, 1, 2, (remat_node[]){update, gradient});
     plan = gb_solve(&b, NULL);
     ck_assert_msg(plan != NULL, "%s", b.err.detail);

@@ -166,10 +166,10 @@ START_TEST(roles_come_from_the_label)
     static const struct {
         const char *label;
         bool is_primal;
-    } cases[] = {{"primals_1", true},       {"anything", true},
-                 {"tangents_1", false},     {"my_tangents", false},
-                 {"fwd_seed_0", false},     {"fwd_base_offset_0", false},
-                 {"bwd_seed_0", false},     {"bwd_base_offset_0", false},
+    } cases[] = {{"primals_1", true},   {"anything", true},
+                 {"tangents_1", false}, {"my_tangents", false},
+                 {"fwd_seed_0", false}, {"fwd_base_offset_0", false},
+                 {"bwd_seed_0", false}, {"bwd_base_offset_0", false},
                  {"tangent_1", true}};
     uint32_t n_primals = 0;
     struct gb b;
@@ -234,10 +234,10 @@ START_TEST(traits_are_given_and_denied)
               .traits = REMAT_VIEW | REMAT_RANDOM, .denied = REMAT_RANDOM);
     gb_output(&b, 0, 0, NULL);
     ck_assert_int_eq(b.status, REMAT_OK);
-    ck_assert_uint_eq(remat_node_traits(b.job, add) &
-                          (REMAT_FUSIBLE | REMAT_RECOMPUTABLE |
-                           REMAT_NO_RECOMPUTE),
-                      REMAT_RECOMPUTABLE | REMAT_NO_RECOMPUTE);
+    ck_assert_uint_eq(
+        remat_node_traits(b.job, add) &
+            (REMAT_FUSIBLE | REMAT_RECOMPUTABLE | REMAT_NO_RECOMPUTE),
+        REMAT_RECOMPUTABLE | REMAT_NO_RECOMPUTE);
     ck_assert_uint_eq(remat_node_traits(b.job, wait) & REMAT_IMPURE, 0);
     ck_assert_uint_eq(remat_node_traits(b.job, both), REMAT_VIEW);
     gb_free(&b);

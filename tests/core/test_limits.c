@@ -25,9 +25,8 @@ static void *count_allocate(void *context, size_t n_bytes)
     void *memory;
 
     a->n_calls++;
-    if (a->fail_at != 0 &&
-        (a->n_calls == a->fail_at ||
-         (a->fail_for_ever && a->n_calls > a->fail_at)))
+    if (a->fail_at != 0 && (a->n_calls == a->fail_at ||
+                            (a->fail_for_ever && a->n_calls > a->fail_at)))
         return NULL;
     memory = malloc(n_bytes);
     if (memory != NULL)
@@ -114,10 +113,12 @@ static void with_symbols(struct gb *b)
 typedef void build_graph(struct gb *b);
 static build_graph *const graphs[] = {long_chain, wide, with_symbols,
                                       gb_conflict, gb_misplaced};
-static const enum remat_outcome outcomes[] = {
-    REMAT_PLAN, REMAT_PLAN, REMAT_PLAN, REMAT_INFINITE_FLOW,
-    REMAT_INVALID_OUTPUT};
-enum { N_GRAPHS = sizeof graphs / sizeof graphs[0] };
+static const enum remat_outcome outcomes[] = {REMAT_PLAN, REMAT_PLAN,
+                                              REMAT_PLAN, REMAT_INFINITE_FLOW,
+                                              REMAT_INVALID_OUTPUT};
+enum {
+    N_GRAPHS = sizeof graphs / sizeof graphs[0]
+};
 
 /* Builds and solves; the status, and the plan when there is one. */
 static enum remat_status run(struct gb *b, const struct remat_limits *limits,
@@ -366,7 +367,8 @@ END_TEST
 
 SUITE("limits", each_allocation_fails_in_turn,
       the_memory_limit_grows_until_it_is_enough,
-      the_memory_limit_says_what_it_was, the_step_limit_grows_until_it_is_enough,
-      a_stop_is_heeded_at_every_poll, long_jobs_are_polled_while_they_run,
-      phases_are_told_in_order, a_failed_solve_leaves_the_job_usable,
-      freeing_nothing_is_fine, memory_is_linear_in_the_graph)
+      the_memory_limit_says_what_it_was,
+      the_step_limit_grows_until_it_is_enough, a_stop_is_heeded_at_every_poll,
+      long_jobs_are_polled_while_they_run, phases_are_told_in_order,
+      a_failed_solve_leaves_the_job_usable, freeing_nothing_is_fine,
+      memory_is_linear_in_the_graph)

@@ -8,7 +8,10 @@
 
 #include <string.h>
 
-enum { MAX_VERTICES = 14, MAX_EDGES = 64 };
+enum {
+    MAX_VERTICES = 14,
+    MAX_EDGES = 64
+};
 
 struct hand {
     struct remat_job *job;
@@ -298,8 +301,8 @@ START_TEST(the_greatest_cut_below_2_to_62_is_found)
 }
 END_TEST
 
-/* A spine of n finite edges joined by infinite ones; every fifth vertex hangs at
- * the source, others at the sink: the shape of a training step. */
+/* A spine of n finite edges joined by infinite ones; every fifth vertex hangs
+ * at the source, others at the sink: the shape of a training step. */
 static uint64_t steps_of_ladder(uint32_t n)
 {
     struct remat_job *job = remat_job_new(NULL);

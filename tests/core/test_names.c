@@ -28,8 +28,10 @@ END_TEST
 START_TEST(prefixes_and_single_bits_are_told_apart)
 {
     static const char *const keys[] = {
-        "a", "aa", "aaa", "ab", "b", "", "A", "add", "add_1", "add_10",
-        "add_2", "\x7f", "\x80", "\xff", "\xff\xfe", "aaaaaaaaaaaaaaaaaaaab"};
+        "a",     "aa",     "aaa",      "ab",
+        "b",     "",       "A",        "add",
+        "add_1", "add_10", "add_2",    "\x7f",
+        "\x80",  "\xff",   "\xff\xfe", "aaaaaaaaaaaaaaaaaaaab"};
     const uint32_t n = sizeof keys / sizeof keys[0];
     struct remat_arena arena;
     struct remat_names names;

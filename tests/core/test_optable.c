@@ -27,8 +27,8 @@ START_TEST(facts_come_from_the_overload)
 {
     ck_assert_uint_ne(traits("aten.copy_.default") & REMAT_MUTABLE, 0);
     ck_assert_uint_ne(traits("aten.rand.default") & REMAT_SEEDED, 0);
-    ck_assert_uint_ne(traits("_c10d_functional.wait_tensor.default") &
-                          REMAT_IMPURE, 0);
+    ck_assert_uint_ne(
+        traits("_c10d_functional.wait_tensor.default") & REMAT_IMPURE, 0);
     ck_assert_uint_ne(traits("aten._assert_scalar.default") & REMAT_NO_RETURNS,
                       0);
     ck_assert_uint_ne(traits("aten.lift_fresh.default") & REMAT_IS_VIEW_SCHEMA,

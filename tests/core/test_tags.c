@@ -31,15 +31,14 @@ static void regions(struct line *l, int64_t of_first, int64_t of_second,
                     bool hook)
 {
     line_init(l);
-    l->first = GB(&l->b, .name = "first", .op = REMAT_CALL_FUNCTION,
-                  .bytes = 64, .n_inputs = 1, .inputs = {l->x},
-                  .policy = REMAT_PREFER_RECOMPUTE,
-                  .has_ac_graph_id = of_first >= 0, .ac_graph_id = of_first);
+    l->first =
+        GB(&l->b, .name = "first", .op = REMAT_CALL_FUNCTION, .bytes = 64,
+           .n_inputs = 1, .inputs = {l->x}, .policy = REMAT_PREFER_RECOMPUTE,
+           .has_ac_graph_id = of_first >= 0, .ac_graph_id = of_first);
     l->second = GB(&l->b, .name = "second", .op = REMAT_CALL_FUNCTION,
                    .bytes = 64, .n_inputs = 1, .inputs = {l->first},
                    .policy = REMAT_MUST_RECOMPUTE, .has_backward_hook = hook,
-                   .has_ac_graph_id = of_second >= 0,
-                   .ac_graph_id = of_second);
+                   .has_ac_graph_id = of_second >= 0, .ac_graph_id = of_second);
     line_end(l, NULL);
 }
 
@@ -86,9 +85,9 @@ static enum remat_policy collective(const char *target, enum remat_policy tag,
     remat_options_init(&options);
     options.unsafe_allow_optimization_of_collectives = unsafe;
     line_init(&l);
-    l.first = GB(&l.b, .name = "gather", .op = REMAT_CALL_FUNCTION,
-                 .target = target, .bytes = 64, .n_inputs = 1,
-                 .inputs = {l.x}, .policy = tag);
+    l.first =
+        GB(&l.b, .name = "gather", .op = REMAT_CALL_FUNCTION, .target = target,
+           .bytes = 64, .n_inputs = 1, .inputs = {l.x}, .policy = tag);
     l.second = gb_call(&l.b, "second", NULL, 64, l.first, REMAT_NONE);
     line_end(&l, &options);
     after = (enum remat_policy)l.plan->facts.tag[l.first];

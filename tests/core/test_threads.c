@@ -8,7 +8,10 @@
 #include <pthread.h>
 #include <stdint.h>
 
-enum { N_THREADS = 8, N_ROUNDS = 12 };
+enum {
+    N_THREADS = 8,
+    N_ROUNDS = 12
+};
 
 /* What a plan says, folded into a number. */
 static uint64_t fold(uint64_t sum, struct remat_nodes nodes)

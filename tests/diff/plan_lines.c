@@ -47,8 +47,8 @@ static int answer_line(const struct proto_env *env, const char *line,
         problem = proto_problem_encode(&answer.problem, NULL);
         if (problem == NULL)
             return -1;
-        failed = print_answer("problem", problem, strlen(problem),
-                              answer.n_steps);
+        failed =
+            print_answer("problem", problem, strlen(problem), answer.n_steps);
         proto_free(problem);
     } else {
         failed = print_answer(kind_name(answer.result), answer.body,

@@ -28,8 +28,7 @@ static uint32_t traits_of(const char *target)
     spec.target = target;
     spec.op = REMAT_CALL_FUNCTION;
     spec.alias_of = REMAT_NONE;
-    if (job != NULL &&
-        remat_graph_add(job, &spec, NULL, NULL) == REMAT_OK) {
+    if (job != NULL && remat_graph_add(job, &spec, NULL, NULL) == REMAT_OK) {
         spec.name = spec.target = "output";
         spec.op = REMAT_OUTPUT;
         if (remat_graph_add(job, &spec, NULL, NULL) == REMAT_OK &&

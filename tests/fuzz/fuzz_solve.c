@@ -12,7 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 10 };
+enum {
+    MOST = 10
+};
 
 /* Vertices: in(v) is bit 2 v, out(v) is bit 2 v + 1. */
 struct network {
@@ -99,8 +101,7 @@ static uint32_t reaching(const struct network *net, uint32_t saved)
 }
 
 /* False when no finite cut separates source and sink. */
-static bool least_cut(const struct network *net, int64_t *value,
-                      uint32_t *side)
+static bool least_cut(const struct network *net, int64_t *value, uint32_t *side)
 {
     bool some = false;
 

@@ -8,17 +8,36 @@
 
 /* The order is part of the format. */
 static const char *const targets[] = {
-    "primals_1", "tangents_1", "fwd_seed_0", "bwd_seed_0", "getitem",
-    "aten.add.Tensor", "aten.mul.Tensor", "aten.mm.default",
-    "aten.view.default", "aten.reshape.default", "aten.cat.default",
-    "aten.sum.dim_IntList", "aten.rand_like.default", "aten.full.default",
-    "aten.copy_.default", "aten.lift_fresh_copy.default",
-    "higher_order.with_effects", "higher_order.auto_functionalized",
+    "primals_1",
+    "tangents_1",
+    "fwd_seed_0",
+    "bwd_seed_0",
+    "getitem",
+    "aten.add.Tensor",
+    "aten.mul.Tensor",
+    "aten.mm.default",
+    "aten.view.default",
+    "aten.reshape.default",
+    "aten.cat.default",
+    "aten.sum.dim_IntList",
+    "aten.rand_like.default",
+    "aten.full.default",
+    "aten.copy_.default",
+    "aten.lift_fresh_copy.default",
+    "higher_order.with_effects",
+    "higher_order.auto_functionalized",
     "higher_order.triton_kernel_wrapper_functional",
     "_c10d_functional.all_gather_into_tensor.default",
-    "_c10d_functional.wait_tensor.default", "aten._assert_scalar.default",
-    "aten.sym_size.int", "mylib.op.default", "mylib.op.out", "mylib", ""};
-enum { N_TARGETS = sizeof targets / sizeof targets[0] };
+    "_c10d_functional.wait_tensor.default",
+    "aten._assert_scalar.default",
+    "aten.sym_size.int",
+    "mylib.op.default",
+    "mylib.op.out",
+    "mylib",
+    ""};
+enum {
+    N_TARGETS = sizeof targets / sizeof targets[0]
+};
 
 static const char *const symbols[] = {"s0", "s1", "u0", "s10"};
 static const char *const keys[] = {"a", "b", "x", "zs"};
@@ -40,8 +59,8 @@ void fuzz_options(const struct fuzz_program *program,
     unsigned bits = byte_at(program, 0) + 256u * byte_at(program, 1);
 
     remat_options_init(options);
-#define X(name, value)                                                         \
-    options->name = (bits & 1u) != 0 ? !(value) : (value);                     \
+#define X(name, value)                                     \
+    options->name = (bits & 1u) != 0 ? !(value) : (value); \
     bits >>= 1;
     REMAT_BOOL_OPTION_MAP(X)
 #undef X
@@ -114,9 +133,8 @@ static void set_args(struct maker *m, const uint8_t *r,
         spec->n_mutated_args = 1 + r[12] % 4;
     }
     if ((r[8] & 0x80) != 0) { /* tensors_to_clone */
-        outer[1] = (struct remat_arg){.kind = REMAT_ARG_LIST,
-                                      .key = "tensors_to_clone",
-                                      .n_items = 1};
+        outer[1] = (struct remat_arg){
+            .kind = REMAT_ARG_LIST, .key = "tensors_to_clone", .n_items = 1};
         args[7].kind = REMAT_ARG_STRING;
         args[7].as.text = keys[r[12] % 4];
         outer[1].as.items = &args[7];
@@ -145,8 +163,8 @@ static void set_value(struct maker *m, const uint8_t *r,
         value->type_name = "uint8";
         break;
     case REMAT_VALUE_OPAQUE:
-        value->type_name = (r[2] & 0x40) != 0 ? "BackwardState"
-                                              : "FakeScriptObject";
+        value->type_name =
+            (r[2] & 0x40) != 0 ? "BackwardState" : "FakeScriptObject";
         break;
     case REMAT_VALUE_TUPLE:
     case REMAT_VALUE_DICT:
@@ -194,8 +212,8 @@ static enum remat_status add_node(struct maker *m, const uint8_t *r,
     if (remat_job_status(m->job) != REMAT_OK)
         return remat_job_status(m->job);
     spec.policy = (enum remat_policy)((r[5] & 15) % REMAT_N_POLICIES);
-    spec.placement = (enum remat_placement)((r[5] >> 4 & 7) %
-                                            REMAT_N_PLACEMENTS);
+    spec.placement =
+        (enum remat_placement)((r[5] >> 4 & 7) % REMAT_N_PLACEMENTS);
     spec.opaque = (r[5] & 0x80) != 0;
     spec.traits_added = (uint32_t)r[6] << (r[12] & 1 ? 4 : 0);
     spec.traits_denied = r[7] >= 0x80 ? (uint32_t)(r[7] & 0x7f) << 6 : 0;
@@ -205,8 +223,8 @@ static enum remat_status add_node(struct maker *m, const uint8_t *r,
     spec.no_vc_check = (r[12] & 4) != 0;
     if ((r[12] & 8) != 0)
         spec.binds = symbols[r[12] >> 4 & 3];
-    spec.alias_of = (r[12] & 0x40) != 0 && m->n > 0 ? reference(m, r[9])
-                                                    : REMAT_NONE;
+    spec.alias_of =
+        (r[12] & 0x40) != 0 && m->n > 0 ? reference(m, r[9]) : REMAT_NONE;
     return remat_graph_add(m->job, &spec, NULL, err);
 }
 

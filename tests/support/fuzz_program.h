@@ -23,7 +23,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { FUZZ_HEAD = 5, FUZZ_RECORD = 13, FUZZ_NODES = 250 };
+enum {
+    FUZZ_HEAD = 5,
+    FUZZ_RECORD = 13,
+    FUZZ_NODES = 250
+};
 
 struct fuzz_program {
     const uint8_t *bytes;

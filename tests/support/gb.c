@@ -91,8 +91,8 @@ static void set_value(struct gb *b, const struct gb_node *node,
 
     if (node->no_value)
         return;
-    value->kind = node->kind == REMAT_VALUE_ABSENT ? REMAT_VALUE_TENSOR
-                                                   : node->kind;
+    value->kind =
+        node->kind == REMAT_VALUE_ABSENT ? REMAT_VALUE_TENSOR : node->kind;
     value->type_name = node->opaque_type;
     set_symbol(b, node->symbol, value);
     if (value->kind == REMAT_VALUE_TENSOR) {
@@ -254,8 +254,8 @@ void gb_conflict(struct gb *b)
     remat_node t = gb_tangent(b, "t", 64);
     remat_node pair =
         GB(b, .name = "pair", .target = "mylib.attention.default",
-           .op = REMAT_CALL_FUNCTION, .n_inputs = 1, .inputs = {x},
-           .bytes = 64, .kind = REMAT_VALUE_TUPLE, .policy = REMAT_MUST_SAVE);
+           .op = REMAT_CALL_FUNCTION, .n_inputs = 1, .inputs = {x}, .bytes = 64,
+           .kind = REMAT_VALUE_TUPLE, .policy = REMAT_MUST_SAVE);
     remat_node item =
         GB(b, .name = "item", .target = "getitem", .op = REMAT_CALL_FUNCTION,
            .n_inputs = 1, .inputs = {pair}, .bytes = 64,

@@ -10,7 +10,9 @@
 
 #include "remat.h"
 
-enum { GB_MAX_INPUTS = 8 };
+enum {
+    GB_MAX_INPUTS = 8
+};
 
 struct gb {
     struct remat_job *job; /* NULL: no memory for it */
@@ -28,11 +30,11 @@ struct gb_node {
     int64_t bytes;
     uint32_t n_inputs;
     remat_node inputs[GB_MAX_INPUTS];
-    bool in_list;                 /* the inputs are one list argument */
-    enum remat_value_kind kind;   /* ABSENT means tensor here */
-    bool no_value;                /* no value at all */
-    const char *opaque_type;      /* of REMAT_VALUE_OPAQUE */
-    const char *symbol;           /* the value mentions it */
+    bool in_list;               /* the inputs are one list argument */
+    enum remat_value_kind kind; /* ABSENT means tensor here */
+    bool no_value;              /* no value at all */
+    const char *opaque_type;    /* of REMAT_VALUE_OPAQUE */
+    const char *symbol;         /* the value mentions it */
     const char *binds;
     bool opaque;
     bool no_vc_check;
@@ -72,9 +74,8 @@ const struct remat_plan *gb_solve(struct gb *b,
                                   const struct remat_options *options);
 /* Whether a list holds exactly these nodes, in order. */
 bool gb_is(struct remat_nodes nodes, uint32_t n, const remat_node *wanted);
-#define GB_IS(nodes, ...)                                                      \
-    gb_is((nodes),                                                             \
-          sizeof((remat_node[]){__VA_ARGS__}) / sizeof(remat_node),            \
+#define GB_IS(nodes, ...)                                                    \
+    gb_is((nodes), sizeof((remat_node[]){__VA_ARGS__}) / sizeof(remat_node), \
           (remat_node[]){__VA_ARGS__})
 
 /* Ready-made graphs, sealed. */
