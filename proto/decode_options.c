@@ -324,16 +324,9 @@ bool proto_check_built(struct proto_problem *problem,
 {
     const char *name;
 
-    if (options->core.activation_memory_budget < 1)
-        return fail_unbuilt(problem, "/options/activation_memory_budget",
-                            "activation_memory_budget below 1",
-                            "leave it out or write 1");
     if (options->core.memory_limit_bytes >= 0)
         return fail_unbuilt(problem, "/options/memory_limit_bytes",
                             "memory_limit_bytes", "leave it out");
-    if (options->core.compat)
-        return fail_unbuilt(problem, "/options/compat", "compat true",
-                            "leave it out or write false");
     if (json_array_size(passes) == 0)
         return true;
     name =

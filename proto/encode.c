@@ -134,6 +134,15 @@ static void add_memory(struct proto_text *text, const struct remat_plan *plan)
     proto_text_puts(text, "}");
 }
 
+static void add_cost(struct proto_text *text, const struct remat_plan *plan)
+{
+    proto_encode_key(text, "cost");
+    proto_text_puts(text, "{\"forward_flops\":");
+    proto_text_int(text, plan->forward_flops);
+    add_integer(text, "recomputed_flops", plan->recomputed_flops);
+    proto_text_puts(text, "}");
+}
+
 /* ---- diagnostics ---- */
 
 static const char *severity_name(enum remat_severity severity)
@@ -194,6 +203,11 @@ static void add_diagnostic(struct proto_text *text,
         add_integer(text, "num_fwd_outputs", diagnostic->n_fwd_outputs);
         add_integer(text, "num_bwd_outputs", diagnostic->n_bwd_outputs);
     }
+    if (diagnostic->has_floor) {
+        proto_encode_key(text, "floor");
+        proto_text_format(text, "%.17g", diagnostic->floor);
+        add_names(text, decision, "nodes", diagnostic->nodes);
+    }
     proto_text_puts(text, "}");
 }
 
@@ -245,8 +259,10 @@ void proto_encode_plan(struct proto_text *text,
     if (plan->outcome == REMAT_PLAN)
         add_answer(text, decision);
     add_cuts(text, decision);
-    if (plan->outcome == REMAT_PLAN)
+    if (plan->outcome == REMAT_PLAN) {
         add_memory(text, plan);
+        add_cost(text, plan);
+    }
     add_diagnostics(text, decision);
     if (decision->explain == PROTO_EXPLAIN_FULL)
         proto_encode_full(text, decision);

@@ -13,7 +13,8 @@ static const char plain[] = SMALL_GRAPH(Y_ARGS, "");
     "\"saved_sym\":[],\"saved_opaque\":[],\"recomputed\":[],\"cut\":" CUT
 #define MEMORY                                                    \
     ",\"memory\":{\"saved_bytes\":32,\"saved_storage_bytes\":32," \
-    "\"static_bytes\":0},\"diagnostics\":[]"
+    "\"static_bytes\":0},\"cost\":{\"forward_flops\":0,"         \
+    "\"recomputed_flops\":0},\"diagnostics\":[]"
 #define FACTS                                                              \
     ",\"tags\":{},\"classes\":{\"fw\":[\"w\",\"x\",\"y\"],"                \
     "\"bw\":[\"t\",\"g\",\"output\"],"                                     \

@@ -72,8 +72,7 @@ class GraphSchema(unittest.TestCase):
     def test_refuses_what_the_decoder_refuses_by_form(self):
         """Of the refusals whose reason a schema can say, none passes it."""
         beyond = {  # order, references, sums, limits and names: not a matter of form
-            "alias-later", "alias-self", "alias-unknown", "alias-with-percent", "budget-not-built", "budget-option-not-built",
-            "budget-option-zero-not-built", "compat-not-built", "dict-member", "dtype-torch-prefix", "dtype-unknown", "get-attr-with-reference", "hint-short",
+            "alias-later", "alias-self", "alias-unknown", "alias-with-percent", "dict-member", "dtype-torch-prefix", "dtype-unknown", "get-attr-with-reference", "hint-short",
             "memory-limit-not-built", "name-duplicate", "numel-overflow", "output-missing", "output-not-last", "output-twice",
             "outputs-real",  # 1.0 is an integer to JSON Schema
             "outputs-too-many", "output-unknown-reference", "pass-unknown-member", "placeholder-with-reference",
