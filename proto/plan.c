@@ -186,10 +186,10 @@ static bool parse_parts(struct call *call, struct proto_json *json,
     json_t *options = NULL;
     json_t *passes = NULL;
 
-    if (body != NULL)
+    if (body != NULL) {
         options = parse_flag(call, json, request->options, "options");
-    if (body != NULL)
         passes = parse_flag(call, json, request->passes, "passes");
+    }
     if (problem->kind != PROTO_NO_PROBLEM)
         return false;
     if (body == NULL || (request->options != NULL && options == NULL) ||

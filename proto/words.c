@@ -45,7 +45,7 @@ size_t proto_word_distance(const char *a, const char *b, size_t most)
 {
     char x[LONGEST_WORD + 1] = "";
     char y[LONGEST_WORD + 1] = "";
-    size_t row[LONGEST_WORD + 1];
+    size_t row[LONGEST_WORD + 1] = {0};
     size_t n;
 
     if (!normalise(a, x) || !normalise(b, y))

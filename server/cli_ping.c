@@ -100,7 +100,8 @@ static bool parse_url(const char *url, struct target *target)
  * over loopback when it listens on every address. */
 static bool default_target(struct target *target)
 {
-    const char *listen = getenv("REMATD_LISTEN"); /* the only thread reads it */
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): the only thread reads it */
+    const char *listen = getenv("REMATD_LISTEN");
 
     if (listen == NULL || *listen == '\0')
         return parse_url("http://127.0.0.1:" DEFAULT_PORT, target);

@@ -143,6 +143,7 @@ static bool read_environment(struct srv_config *config)
 
     for (size_t i = 0; i < N_OPTIONS; i++) {
         env_name(options[i].flag, name);
+        /* NOLINTNEXTLINE(concurrency-mt-unsafe): no other thread yet */
         const char *text = getenv(name);
         if (text != NULL && *text != '\0' &&
             !set_option(config, &options[i], name, text))
@@ -150,6 +151,7 @@ static bool read_environment(struct srv_config *config)
     }
     for (size_t i = 0; i < N_UNBUILT; i++) {
         env_name(unbuilt[i], name);
+        /* NOLINTNEXTLINE(concurrency-mt-unsafe): no other thread yet */
         const char *text = getenv(name);
         if (text != NULL && *text != '\0')
             return refuse_unbuilt(name);

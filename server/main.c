@@ -27,7 +27,7 @@ enum exit_code {
 };
 
 #define STACK_BYTES       ((rlim_t)1 << 20)
-#define SPARE_DESCRIPTORS 64U
+#define SPARE_DESCRIPTORS ((rlim_t)64)
 
 /* Worker threads get their stack size from this limit (libuv), and JSON parsing
  * recurses; a container with a tiny limit must not crash. */
@@ -72,7 +72,8 @@ static void size_thread_pool(const struct srv_config *config)
     char text[24];
 
     snprintf(text, sizeof text, "%" PRIu64, config->workers);
-    setenv("UV_THREADPOOL_SIZE", text, 1); /* still the only thread */
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): still the only thread */
+    setenv("UV_THREADPOOL_SIZE", text, 1);
 }
 
 static void announce(const struct srv_server *server, const char *url)

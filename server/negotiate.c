@@ -12,7 +12,9 @@
 
 static char lower(char c)
 {
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+    if (c >= 'A' && c <= 'Z')
+        return (char)(c - 'A' + 'a');
+    return c;
 }
 
 static bool is_blank(char c)
@@ -97,6 +99,7 @@ static void split_pair(struct span pair, struct span *name, struct span *value)
     const char *start = equals + 1;
     while (start < end && is_blank(*start))
         start++;
+    /* cppcheck-suppress knownConditionTrueFalse ; start has moved */
     if (end - start >= 2 && *start == '"' && end[-1] == '"') {
         start++;
         end--;
