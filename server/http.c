@@ -127,6 +127,16 @@ static bool is_refused_early(const struct srv_request *request,
     return is_large && request->route->call != SRV_CALL_PLANS;
 }
 
+/* When the body must be complete: a second later for each 256 KiB that came,
+ * but not for bytes that are only dropped. */
+static uint64_t body_deadline_ns(const struct srv_request *request)
+{
+    const uint64_t allowed_s = request->server->config.body_timeout;
+
+    return request->body_since_ns + allowed_s * SRV_NS_PER_S +
+           request->body.length * SRV_NS_PER_S / BODY_BYTES_PER_S;
+}
+
 static enum MHD_Result on_header(struct srv_request *request,
                                  const char *method, const char *version)
 {
@@ -140,10 +150,10 @@ static enum MHD_Result on_header(struct srv_request *request,
         return srv_reply_send(request);
     }
     request->body.announced = (size_t)head.length;
-    return srv_registry_move(&server->registry, request, SRV_BODY,
-                             seconds_from_now(server->config.body_timeout))
-               ? MHD_YES
-               : MHD_NO;
+    request->body_since_ns = srv_now_ns();
+    srv_registry_move(&server->registry, request, SRV_BODY,
+                      body_deadline_ns(request));
+    return MHD_YES;
 }
 
 /* From here on the body is only read to its end. */
@@ -162,32 +172,27 @@ static void give_up_body(struct srv_request *request,
         request->retry_after_s = srv_pool_retry_after(&server->pool);
     }
     srv_body_release(&request->body, &server->budget);
+    request->body_since_ns = srv_now_ns();
     request->discard = true;
     request->close = true;
 }
 
-static enum MHD_Result on_data(struct srv_request *request, const char *data,
-                               size_t n_bytes)
+static void on_data(struct srv_request *request, const char *data,
+                    size_t n_bytes)
 {
     struct srv_server *server = request->server;
 
     request->received_bytes += n_bytes;
-    if (request->discard || request->route->call != SRV_CALL_PLANS)
-        return MHD_YES; /* no more time for that: the deadline stays */
-    const enum srv_body_result result =
-        srv_body_append(&request->body, &server->budget,
-                        (size_t)server->config.max_body, data, n_bytes);
-    if (result != SRV_BODY_OK) {
-        give_up_body(request, result);
-        return MHD_YES;
+    if (!request->discard && request->route->call == SRV_CALL_PLANS) {
+        const enum srv_body_result result =
+            srv_body_append(&request->body, &server->budget,
+                            (size_t)server->config.max_body, data, n_bytes);
+
+        if (result != SRV_BODY_OK)
+            give_up_body(request, result);
     }
-    /* A second more for each 256 KiB. */
-    const uint64_t deadline_ns =
-        request->started_ns + server->config.body_timeout * SRV_NS_PER_S +
-        request->received_bytes * SRV_NS_PER_S / BODY_BYTES_PER_S;
-    return srv_registry_move(&server->registry, request, SRV_BODY, deadline_ns)
-               ? MHD_YES
-               : MHD_NO;
+    srv_registry_move(&server->registry, request, SRV_BODY,
+                      body_deadline_ns(request));
 }
 
 /* See note SUSPEND. */
@@ -197,14 +202,9 @@ static enum MHD_Result hand_over(struct srv_request *request,
     struct srv_server *server = request->server;
 
     MHD_suspend_connection(request->connection);
-    if (srv_registry_wait(&server->registry, request, job,
-                          seconds_from_now(request->wait_s))) {
-        srv_pool_submit(&server->pool, job);
-    } else {
-        srv_pool_unreserve(&server->pool);
-        srv_job_free(job);
-        MHD_resume_connection(request->connection); /* to be closed */
-    }
+    srv_registry_wait(&server->registry, request, job,
+                      seconds_from_now(request->wait_s));
+    srv_pool_submit(&server->pool, job);
     return MHD_YES;
 }
 
@@ -249,17 +249,18 @@ static enum MHD_Result on_request(void *context,
     (void)url; /* already decoded: see on_uri for what was sent */
     if (request == NULL)
         return MHD_NO;
-    switch (srv_registry_stage(&request->server->registry, request)) {
+    switch (srv_registry_take(&request->server->registry, request)) {
     case SRV_HEAD:
         return on_header(request, method, version);
     case SRV_BODY:
         if (*n_bytes == 0)
             return on_body_end(request);
-        const enum MHD_Result result = on_data(request, data, *n_bytes);
+        on_data(request, data, *n_bytes);
         *n_bytes = 0;
-        return result;
+        return MHD_YES;
     case SRV_READY:
         return srv_reply_send(request);
+    case SRV_BUSY:
     case SRV_WAITING:
     case SRV_REPLY:
         return MHD_YES;
@@ -279,13 +280,13 @@ static void on_completed(void *context, struct MHD_Connection *connection,
     if (request == NULL)
         return;
     *state = NULL;
-    if (code != MHD_REQUEST_TERMINATED_COMPLETED_OK && request->status != 0 &&
-        request->outcome == NULL &&
-        srv_registry_stage(&server->registry, request) == SRV_REPLY)
+    const enum srv_stage stage =
+        srv_registry_end(&server->registry, request,
+                         seconds_from_now(server->config.idle_timeout));
+    if (code != MHD_REQUEST_TERMINATED_COMPLETED_OK && stage == SRV_REPLY &&
+        request->outcome == NULL)
         request->outcome = "client-gone"; /* before all was sent */
     srv_reply_log(request);
-    srv_registry_end(&server->registry, request,
-                     seconds_from_now(server->config.idle_timeout));
     srv_body_release(&request->body, &server->budget);
     srv_job_free(request->job);
     free(request);

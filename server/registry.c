@@ -70,65 +70,56 @@ void srv_registry_begin(struct srv_registry *registry,
     pthread_mutex_unlock(&registry->lock);
 }
 
-void srv_registry_end(struct srv_registry *registry,
-                      struct srv_request *request, uint64_t idle_deadline_ns)
+enum srv_stage srv_registry_end(struct srv_registry *registry,
+                                struct srv_request *request,
+                                uint64_t idle_deadline_ns)
 {
     pthread_mutex_lock(&registry->lock);
+    const enum srv_stage stage = request->stage;
     if (request->counted)
         registry->n_counted--;
     request->conn->request = NULL;
     request->conn->has_ended = false;
     request->conn->deadline_ns = idle_deadline_ns;
     pthread_mutex_unlock(&registry->lock);
+    return stage;
 }
 
-enum srv_stage srv_registry_stage(struct srv_registry *registry,
-                                  const struct srv_request *request)
+enum srv_stage srv_registry_take(struct srv_registry *registry,
+                                 struct srv_request *request)
 {
     pthread_mutex_lock(&registry->lock);
     const enum srv_stage stage = request->stage;
+    if (stage == SRV_HEAD || stage == SRV_BODY)
+        request->stage = SRV_BUSY;
+    if (stage == SRV_HEAD) { /* its header is read: a drain waits for it */
+        request->counted = true;
+        registry->n_counted++;
+    }
     pthread_mutex_unlock(&registry->lock);
     return stage;
 }
 
-/* Moves with the lock held. From HEAD on, a drain counts the request. */
-static bool move_locked(struct srv_registry *registry,
-                        struct srv_request *request, enum srv_stage stage,
-                        uint64_t deadline_ns)
-{
-    if (request->stage == SRV_CUT)
-        return false;
-    if (!request->counted) {
-        request->counted = true;
-        registry->n_counted++;
-    }
-    request->stage = stage;
-    request->deadline_ns = deadline_ns;
-    return true;
-}
-
-bool srv_registry_move(struct srv_registry *registry,
+void srv_registry_move(struct srv_registry *registry,
                        struct srv_request *request, enum srv_stage stage,
                        uint64_t deadline_ns)
 {
     pthread_mutex_lock(&registry->lock);
-    const bool moved = move_locked(registry, request, stage, deadline_ns);
+    request->stage = stage;
+    request->deadline_ns = deadline_ns;
     pthread_mutex_unlock(&registry->lock);
-    return moved;
 }
 
-bool srv_registry_wait(struct srv_registry *registry,
+void srv_registry_wait(struct srv_registry *registry,
                        struct srv_request *request, struct srv_job *job,
                        uint64_t deadline_ns)
 {
     pthread_mutex_lock(&registry->lock);
-    const bool moved = move_locked(registry, request, SRV_WAITING, deadline_ns);
-    if (moved) {
-        request->job = job;
-        job->request = request;
-    }
+    request->stage = SRV_WAITING;
+    request->deadline_ns = deadline_ns;
+    request->job = job;
+    job->request = request;
     pthread_mutex_unlock(&registry->lock);
-    return moved;
 }
 
 struct srv_request *srv_registry_finish(struct srv_registry *registry,

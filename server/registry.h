@@ -56,18 +56,22 @@ void srv_registry_close(struct srv_registry *registry, struct srv_conn *conn);
 void srv_registry_begin(struct srv_registry *registry,
                         struct srv_request *request,
                         uint64_t header_timeout_ns);
-/* The request is over; afterwards nothing here points to it. */
-void srv_registry_end(struct srv_registry *registry,
-                      struct srv_request *request, uint64_t idle_deadline_ns);
+/* The request is over; afterwards nothing here points to it. The stage it ended
+ * in. */
+enum srv_stage srv_registry_end(struct srv_registry *registry,
+                                struct srv_request *request,
+                                uint64_t idle_deadline_ns);
 
-enum srv_stage srv_registry_stage(struct srv_registry *registry,
-                                  const struct srv_request *request);
-/* Moves a request on, unless it was cut meanwhile: then false. */
-bool srv_registry_move(struct srv_registry *registry,
+/* The HTTP thread turns to a request: the stage it was in, which HEAD and BODY
+ * leave for BUSY, so that nobody cuts it meanwhile. */
+enum srv_stage srv_registry_take(struct srv_registry *registry,
+                                 struct srv_request *request);
+/* Moves a taken request on. */
+void srv_registry_move(struct srv_registry *registry,
                        struct srv_request *request, enum srv_stage stage,
                        uint64_t deadline_ns);
 /* As above to WAITING, and ties request and job together. */
-bool srv_registry_wait(struct srv_registry *registry,
+void srv_registry_wait(struct srv_registry *registry,
                        struct srv_request *request, struct srv_job *job,
                        uint64_t deadline_ns);
 /* A job is over: its request, now READY, or NULL when nobody waits any more.

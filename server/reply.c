@@ -149,8 +149,6 @@ static void add_headers(struct MHD_Response *response,
 enum MHD_Result srv_reply_send(struct srv_request *request)
 {
     struct content content = find_content(request);
-    enum MHD_Result result = MHD_NO;
-    const uint64_t now_ns = srv_now_ns();
     const uint64_t time_ns = (request->server->config.body_timeout +
                               content.length / REPLY_BYTES_PER_S) *
                              SRV_NS_PER_S;
@@ -167,14 +165,13 @@ enum MHD_Result srv_reply_send(struct srv_request *request)
     if (response == NULL)
         return MHD_NO;
     add_headers(response, request, &content);
-    if (srv_registry_move(&request->server->registry, request, SRV_REPLY,
-                          now_ns + time_ns)) {
-        request->status = content.status;
-        request->sent_bytes =
-            strcmp(request->method, "HEAD") == 0 ? 0 : content.length;
-        result = MHD_queue_response(request->connection,
-                                    (unsigned)content.status, response);
-    }
+    request->status = content.status;
+    request->sent_bytes =
+        strcmp(request->method, "HEAD") == 0 ? 0 : content.length;
+    srv_registry_move(&request->server->registry, request, SRV_REPLY,
+                      srv_now_ns() + time_ns);
+    const enum MHD_Result result = MHD_queue_response(
+        request->connection, (unsigned)content.status, response);
     MHD_destroy_response(response);
     return result;
 }

@@ -1,10 +1,11 @@
 /*
  * request.h: one HTTP request from its request line to its last byte.
  *
- * Owned by http.c, which frees it when libmicrohttpd says that it is over. Only
- * `stage`, `deadline_ns` and `job` are shared with the loop thread; the lock of
- * registry.h guards them. Everything else belongs to the HTTP thread, except
- * while the request is suspended: then to the loop thread.
+ * Owned by http.c, which frees it when libmicrohttpd says that it is over. The
+ * lock of registry.h guards `stage`, `deadline_ns` and `job`. Who may touch
+ * everything else follows from the stage: the HTTP thread in BUSY, READY and
+ * REPLY, and when the request is over; the loop thread, holding the lock, in
+ * the others, in which the library waits for the client or for us.
  */
 #ifndef SRV_REQUEST_H
 #define SRV_REQUEST_H
@@ -27,10 +28,13 @@ struct srv_server;
  *  HEAD -> BODY -> REPLY                          answered at its end
  *  HEAD -> REPLY                                  refused before the body
  *  HEAD, BODY -> CUT                              too slow, or stopping
+ *
+ * with BUSY between HEAD, BODY and what follows.
  */
 enum srv_stage {
     SRV_HEAD,    /* the request line is here, the header is not */
     SRV_BODY,    /* the header was accepted; the body arrives */
+    SRV_BUSY,    /* the HTTP thread works on it */
     SRV_WAITING, /* suspended: a job is queued or running */
     SRV_READY,   /* resumed: to be answered */
     SRV_REPLY,   /* a response is on its way */
@@ -69,7 +73,8 @@ struct srv_request {
     unsigned wait_s;
     struct srv_body body;
 
-    uint64_t started_ns; /* the request line was complete */
+    uint64_t started_ns;    /* the request line was complete */
+    uint64_t body_since_ns; /* what the time for the body counts from */
     uint64_t received_bytes;
     uint64_t sent_bytes;
     int status; /* 0 until answered */
