@@ -241,21 +241,21 @@ static enum remat_status extract_halves(struct remat_work *w,
                                         struct remat_extraction *x,
                                         struct remat_error *err)
 {
-    struct remat_subgraph forward;
-    struct remat_subgraph backward;
-    enum remat_status status = extract_forward(w, lists, &forward, err);
+    enum remat_status status = extract_forward(w, lists, &x->forward, err);
 
     if (status != REMAT_OK)
         return status;
-    status = extract_backward(w, lists, &backward, err);
+    status = extract_backward(w, lists, &x->backward, err);
     if (status != REMAT_OK)
         return status;
-    if (forward.invalid != REMAT_NONE || backward.invalid != REMAT_NONE) {
+    if (x->forward.invalid != REMAT_NONE ||
+        x->backward.invalid != REMAT_NONE) {
         x->is_invalid = true;
-        x->failed = forward.invalid != REMAT_NONE ? forward : backward;
+        x->failed =
+            x->forward.invalid != REMAT_NONE ? x->forward : x->backward;
         return REMAT_OK;
     }
-    return list_recomputed(w, &forward, &backward, &x->recomputed, err);
+    return list_recomputed(w, &x->forward, &x->backward, &x->recomputed, err);
 }
 
 enum remat_status remat_extract(struct remat_work *w, struct remat_nodes chosen,

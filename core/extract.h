@@ -14,6 +14,8 @@ struct remat_extraction {
     struct remat_nodes opaque;
     struct remat_nodes scripted; /* FakeScriptObject: passed on, not listed */
     struct remat_nodes recomputed;
+    struct remat_subgraph forward; /* the halves themselves (9.5) */
+    struct remat_subgraph backward;
     /* an output that one half cannot compute: failed.invalid names it */
     bool is_invalid;
     struct remat_subgraph failed;

@@ -15,6 +15,7 @@
 #include "flops.h"
 #include "format.h"
 #include "fusible.h"
+#include "simulate.h"
 #include "verify.h"
 
 #include <string.h>
@@ -300,6 +301,9 @@ static enum remat_status report(struct decision *d, struct remat_error *err)
     if (plan->outcome == REMAT_PLAN) {
         add_up_flops(d);
         status = add_up(d, err);
+        if (status == REMAT_OK)
+            status = remat_simulate(&d->work, &d->extraction,
+                                    &d->plan->memory, err);
         if (status == REMAT_OK)
             status = note_faults(d, err);
     }

@@ -498,6 +498,29 @@ struct remat_facts {
     const int64_t *weight; /* of the last cut; -1: infinite, -2: no such edge */
 };
 
+/* Bytes alive step by step. Step 0 is before the first operator. */
+struct remat_curve {
+    uint32_t n_steps;
+    const remat_node *node; /* the operator of the step; REMAT_NONE at step 0 */
+    const int64_t *activation_bytes;
+    const int64_t *gradient_bytes;
+};
+
+/* What a plan holds when it runs (the model: core/simulate.h). Activations are
+ * what the plan decides about; static inputs and gradients are not part of the
+ * peaks of the halves. */
+struct remat_memory {
+    int64_t peak_forward_bytes;  /* activations, at their most in the forward */
+    int64_t peak_backward_bytes; /* the same in the backward */
+    struct remat_nodes peak_nodes; /* activations alive at the first greatest of
+                                      all steps, one name a storage */
+    int64_t static_bytes;        /* static inputs and attributes, always there */
+    int64_t peak_gradient_bytes; /* what depends on a tangent, at its most */
+    int64_t peak_total_bytes;    /* all three together, at their most */
+    struct remat_curve forward;
+    struct remat_curve backward;
+};
+
 struct remat_plan {
     enum remat_outcome outcome;
     /* PyTorch's order; empty unless outcome is REMAT_PLAN */
@@ -515,6 +538,7 @@ struct remat_plan {
     int64_t saved_bytes;         /* of `saved`, every name counted */
     int64_t saved_storage_bytes; /* each storage counted once */
     int64_t static_bytes;        /* the part of saved_bytes in static inputs */
+    struct remat_memory memory;
     bool no_backward; /* nothing is required by the backward: nothing saved */
 };
 
