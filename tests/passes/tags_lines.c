@@ -1,0 +1,283 @@
+/*
+ * tags_lines: passes over many graphs in one process, for tests.
+ *
+ * Reads a line {"graph", "passes"} on stdin and answers with a line: the tags
+ * after the passes, what each pass changed and noted, the steps they took,
+ * their allocations and the bytes they held at most beyond the graph; or the
+ * status and detail of the pass that failed. "fail_at": n makes the n-th
+ * allocation of the passes fail, "max_steps": n bounds them; after a failure
+ * "restored" says whether the tags are as they were before that pass.
+ *
+ * The passes are handed to core as they are written, without proto's checks.
+ */
+#include "decode.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAP(name, text) [name] = text,
+static const char *const policies[REMAT_N_POLICIES] = {REMAT_POLICY_MAP(MAP)};
+#undef MAP
+
+struct run {
+    struct remat_job *job;
+    struct remat_limits limits;
+    long n_until_failure; /* allocations; 0: never */
+    long n_allocations;
+    size_t n_bytes;
+    size_t peak_bytes;
+    bool in_passes;
+    json_t *reports;
+    json_t *answer;
+};
+
+static void *allocate(void *context, size_t n_bytes)
+{
+    struct run *run = context;
+
+    if (run->in_passes && ++run->n_allocations == run->n_until_failure)
+        return NULL;
+    run->n_bytes += n_bytes;
+    if (run->n_bytes > run->peak_bytes)
+        run->peak_bytes = run->n_bytes;
+    return malloc(n_bytes);
+}
+
+static void release(void *context, void *chunk, size_t n_bytes)
+{
+    struct run *run = context;
+
+    run->n_bytes -= n_bytes;
+    free(chunk);
+}
+
+static void broken(const char *what)
+{
+    fprintf(stderr, "tags_lines: %s\n", what);
+    exit(EXIT_FAILURE);
+}
+
+/* ---- input ---- */
+
+static enum remat_policy policy_named(const char *name)
+{
+    for (int i = 1; name != NULL && i < REMAT_N_POLICIES; i++)
+        if (strcmp(policies[i], name) == 0)
+            return (enum remat_policy)i;
+    return REMAT_UNTAGGED;
+}
+
+static enum remat_pass_kind kind_named(const char *name)
+{
+    static const char *const names[] = {"sac_policy", "stage_recomputation",
+                                        "autoparallel", "fsdp_all_gather",
+                                        "repair_tags"};
+
+    for (int i = 0; i < 5; i++)
+        if (strcmp(names[i], name) == 0)
+            return (enum remat_pass_kind)i;
+    return (enum remat_pass_kind)5;
+}
+
+static void read_save(struct run *run, json_t *list, struct remat_pass *pass)
+{
+    size_t n = json_array_size(list);
+    struct remat_save_entry *save = remat_job_alloc(run->job, n, sizeof(*save));
+
+    if (save == NULL)
+        broken("no memory");
+    for (size_t i = 0; i < n; i++) {
+        json_t *item = json_array_get(list, i);
+        json_t *every = json_object_get(item, "every");
+
+        save[i].target = json_string_value(
+            json_is_string(item) ? item : json_object_get(item, "op"));
+        save[i].every = every == NULL ? 1 : (uint32_t)json_integer_value(every);
+    }
+    pass->has_save = list != NULL;
+    pass->save = save;
+    pass->n_save = (uint32_t)n;
+}
+
+static struct remat_pass read_pass(struct run *run, json_t *json)
+{
+    json_t *size = json_object_get(json, "stage_size_gib");
+    struct remat_pass pass = {
+        .kind = kind_named(json_string_value(json_object_get(json, "pass"))),
+        .otherwise =
+            policy_named(json_string_value(json_object_get(json, "otherwise"))),
+        .modules = json_string_value(json_object_get(json, "modules")),
+        .reshard_after_forward =
+            json_is_true(json_object_get(json, "reshard_after_forward")),
+    };
+
+    if (json_is_string(size)) {
+        pass.stage = REMAT_STAGE_AUTO;
+    } else if (json_is_number(size)) {
+        pass.stage = REMAT_STAGE_GIB;
+        pass.stage_size_gib = json_number_value(size);
+    }
+    read_save(run, json_object_get(json, "save"), &pass);
+    return pass;
+}
+
+/* ---- output ---- */
+
+static json_t *name_of(const struct run *run, remat_node v)
+{
+    return v == REMAT_NONE ? json_null()
+                           : json_string(remat_graph_node(run->job, v)->name);
+}
+
+static json_t *policy_json(enum remat_policy policy)
+{
+    return policy == REMAT_UNTAGGED ? json_null()
+                                    : json_string(policies[policy]);
+}
+
+static json_t *tags_json(const struct run *run)
+{
+    json_t *tags = json_object();
+
+    for (remat_node v = 0; v < remat_graph_n_nodes(run->job); v++) {
+        bool has_region;
+        int64_t region;
+        enum remat_policy policy =
+            remat_graph_tag(run->job, v, &has_region, &region);
+
+        if (policy != REMAT_UNTAGGED)
+            json_object_set_new(
+                tags, remat_graph_node(run->job, v)->name,
+                json_pack("[oo]", policy_json(policy),
+                          has_region ? json_integer(region) : json_null()));
+    }
+    return tags;
+}
+
+static void add_report(struct run *run, const struct remat_pass_report *report)
+{
+    json_t *changes = json_array();
+    json_t *notes = json_array();
+
+    for (uint32_t i = 0; i < report->n_changes; i++) {
+        const struct remat_tag_change *c = &report->changes[i];
+
+        json_array_append_new(changes, json_pack("[ooo]", name_of(run, c->node),
+                                                 policy_json(c->before),
+                                                 policy_json(c->after)));
+    }
+    for (uint32_t i = 0; i < report->n_diagnostics; i++) {
+        const struct remat_diagnostic *d = &report->diagnostics[i];
+
+        json_array_append_new(
+            notes,
+            json_pack("[sos]", d->code, name_of(run, d->node), d->message));
+    }
+    json_array_append_new(run->reports, json_pack("{soso}", "changes", changes,
+                                                  "diagnostics", notes));
+}
+
+/* ---- one line ---- */
+
+static bool apply(struct run *run, json_t *json)
+{
+    struct remat_pass pass = read_pass(run, json);
+    struct remat_pass_report report;
+    struct remat_error err = {.node = REMAT_NONE};
+    json_t *before = tags_json(run);
+    json_t *after;
+    enum remat_status status;
+
+    run->in_passes = true;
+    status = remat_pass_apply(run->job, &pass, &report, &err);
+    run->in_passes = false;
+    after = tags_json(run);
+    if (status == REMAT_OK)
+        add_report(run, &report);
+    else
+        run->answer = json_pack(
+            "{sssssssosb}", "status", remat_status_code(status), "cause",
+            remat_status_code(err.status), "detail", err.detail, "node",
+            name_of(run, err.node), "restored", json_equal(before, after));
+    json_decref(before);
+    json_decref(after);
+    return status == REMAT_OK;
+}
+
+static void decode_graph(struct run *run, json_t *line)
+{
+    static struct proto_limits limits;
+    struct proto_budget budget = {0};
+    struct proto_problem problem = {0};
+    struct proto_parts parts;
+    struct proto_decoder decoder = {.job = run->job,
+                                    .budget = &budget,
+                                    .problem = &problem,
+                                    .limits = &limits};
+
+    proto_limits_init(&limits);
+    json_object_del(line, "fail_at");
+    json_object_del(line, "max_steps");
+    if (!proto_decode_parts(&problem, line, NULL, NULL, &parts) ||
+        !proto_decode_graph(&decoder, &parts))
+        broken(problem.detail);
+}
+
+static void answer_line(json_t *line)
+{
+    struct run run = {.reports = json_array()};
+    json_t *passes = json_object_get(line, "passes");
+    size_t graph_bytes;
+    uint64_t n_steps;
+    json_t *pass;
+    size_t i;
+    bool done = true;
+
+    run.n_until_failure =
+        (long)json_integer_value(json_object_get(line, "fail_at"));
+    run.limits = (struct remat_limits){.n_steps = (uint64_t)json_integer_value(
+                                           json_object_get(line, "max_steps")),
+                                       .allocate = allocate,
+                                       .release = release,
+                                       .context = &run};
+    run.job = remat_job_new(&run.limits);
+    if (run.job == NULL)
+        broken("no memory");
+    decode_graph(&run, line);
+    n_steps = remat_job_steps(run.job);
+    graph_bytes = run.peak_bytes;
+    json_array_foreach (passes, i, pass)
+        done = done && apply(&run, pass);
+    n_steps = remat_job_steps(run.job) - n_steps;
+    if (done)
+        run.answer =
+            json_pack("{sosOsIsIsI}", "tags", tags_json(&run), "passes",
+                      run.reports, "steps", (json_int_t)n_steps, "allocations",
+                      (json_int_t)run.n_allocations, "bytes",
+                      (json_int_t)(run.peak_bytes - graph_bytes));
+    json_dumpf(run.answer, stdout, JSON_COMPACT);
+    putchar('\n');
+    fflush(stdout);
+    json_decref(run.answer);
+    json_decref(run.reports);
+    remat_job_free(run.job);
+}
+
+int main(void)
+{
+    char *text = NULL;
+    size_t capacity = 0;
+    ssize_t length;
+
+    while ((length = getline(&text, &capacity, stdin)) > 0) {
+        json_t *line = json_loadb(text, (size_t)length, 0, NULL);
+
+        if (line == NULL)
+            broken("not JSON");
+        answer_line(line);
+        json_decref(line);
+    }
+    free(text);
+    return EXIT_SUCCESS;
+}
