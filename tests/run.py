@@ -6,13 +6,14 @@
 A suite is a C program build/VARIANT/tests/{core,proto}/test_* (Check) or a Python file tests/*/test_*.py (unittest). NAME keeps
 only suites whose name contains it. A Python file says in its first lines when it runs: "# level: quick" (the default), "full" or
 "torture"; and with which sanitizers besides the release build: "# variants: asan tsan". C suites run under
-every one; short of torture, under tsan only those with threads.
+every one; short of torture, under tsan only those with threads. Two suites run at a time, except those that say "# alone".
 
 A test function that runs in several builds counts once and passes only if it passes in each. Under CI=true a skipped test counts
 as failed. The last line is "N passed, N failed"; the exit status is 0 only if nothing failed.
 """
 import argparse
 import collections
+import concurrent.futures
 import glob
 import json
 import os
@@ -103,8 +104,9 @@ def run_python_file(path, log_path):
 class Suite:
     """One process that runs test functions and leaves a log of them."""
 
-    def __init__(self, kind, name, path, variant, tool=()):
+    def __init__(self, kind, name, path, variant, tool=(), alone=False):
         self.kind, self.name, self.path, self.variant, self.tool = kind, name, path, variant, list(tool)
+        self.alone = alone
 
     @property
     def title(self):
@@ -150,7 +152,7 @@ def tap_results(text):
 
 
 def header(path):
-    """Level and variants a Python file asks for."""
+    """Level and variants a Python file asks for, and whether it wants to run alone."""
     with open(path, encoding="utf-8") as f:
         text = "".join(line for line, _ in zip(f, range(25)))
     level = re.search(r"^# level: (\w+)$", text, re.M)
@@ -158,7 +160,7 @@ def header(path):
     level = level.group(1) if level else "quick"
     if level not in LEVELS:
         raise SystemExit(f"{path}: level {level}, expected one of {LEVELS}")
-    return level, variants.group(1).split() if variants else []
+    return level, variants.group(1).split() if variants else [], re.search(r"^# alone$", text, re.M) is not None
 
 
 def name_of(path, root):
@@ -183,12 +185,17 @@ def has_threads(path):
 def python_suites(level, variants):
     out = []
     for path in sorted(glob.glob(os.path.join(ROOT, "tests", "*", "test_*.py"))):
-        own_level, own_variants = header(path)
+        own_level, own_variants, alone = header(path)
         if LEVELS.index(own_level) > LEVELS.index(level):
             continue
         for variant in ["release"] + [v for v in own_variants if v in variants]:
-            out.append(Suite("python", name_of(path, os.path.join(ROOT, "tests")), path, variant))
+            out.append(Suite("python", name_of(path, os.path.join(ROOT, "tests")), path, variant, alone=alone or calls_make(path)))
     return out
+
+
+def calls_make(path):
+    """Suites about the build itself must not meet each other in the build folder."""
+    return os.path.basename(os.path.dirname(path)) in ("deploy", "docs", "layers")
 
 
 VALGRIND = ["valgrind", "-q", "--error-exitcode=99", "--leak-check=full", "--errors-for-leak-kinds=definite,indirect,possible"]
@@ -206,6 +213,18 @@ def all_suites(level, variants):
 
 # ---- running ------------------------------------------------------------------
 
+RUNNING = set()  # process groups, so that nothing outlives an interrupted run
+
+
+def end_everything(signum, _frame):
+    for group in list(RUNNING):
+        try:
+            os.killpg(group, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    os._exit(128 + signum)
+
+
 def run_process(suite, level, log_path, timeout_s):
     """(why it failed as a whole or None, its output)."""
     with tempfile.TemporaryFile() as out:
@@ -214,6 +233,7 @@ def run_process(suite, level, log_path, timeout_s):
                                        stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
         except OSError as e:
             return f"cannot run: {e}", ""
+        RUNNING.add(process.pid)
         why = None
         try:
             status = process.wait(timeout_s)
@@ -223,6 +243,7 @@ def run_process(suite, level, log_path, timeout_s):
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
             why = f"took longer than {timeout_s} s"
+        RUNNING.discard(process.pid)
         out.seek(0)
         return why, out.read().decode(errors="replace")
 
@@ -272,14 +293,25 @@ def report(suite, tally, why, output, results, seconds):
         print(indent(output), flush=True)
 
 
-def run_all(suites, level, strict):
-    tally = Tally(strict)
+def run_suite(suite, level, folder):
+    log_path, start = os.path.join(folder, f"{id(suite)}.log"), time.monotonic()
     timeout_s = {"quick": 600, "full": 900, "torture": 6 * 3600}[level]
+    why, output = run_process(suite, level, log_path, timeout_s)
+    return suite, why, output, suite.results(log_path), time.monotonic() - start
+
+
+def run_all(suites, level, strict, jobs):
+    tally = Tally(strict)
     with tempfile.TemporaryDirectory() as folder:
-        for i, suite in enumerate(suites):
-            log_path, start = os.path.join(folder, f"{i}.log"), time.monotonic()
-            why, output = run_process(suite, level, log_path, timeout_s)
-            report(suite, tally, why, output, suite.results(log_path), time.monotonic() - start)
+        for group, workers in (([s for s in suites if s.alone], 1), ([s for s in suites if not s.alone], jobs)):
+            with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+                for done in concurrent.futures.as_completed([pool.submit(run_suite, s, level, folder) for s in group]):
+                    suite, why, output, results, seconds = done.result()
+                    report(suite, tally, why, output, results, seconds)
+    return conclude(tally)
+
+
+def conclude(tally):
     skipped, failed = tally.count(SKIPPED), tally.count(FAILED)
     if failed:
         print("failed: " + ", ".join(sorted(k for k, o in tally.worst.items() if o == FAILED)))
@@ -295,15 +327,18 @@ def main(argv):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--level", choices=LEVELS, default="quick")
     parser.add_argument("--variants", default="", help="comma-separated: asan, tsan, valgrind")
+    parser.add_argument("--jobs", type=int, default=2, help="suites at a time")
     parser.add_argument("--list", action="store_true", help="only name the suites")
     parser.add_argument("names", nargs="*")
     args = parser.parse_args(argv)
+    signal.signal(signal.SIGTERM, end_everything)
+    signal.signal(signal.SIGINT, end_everything)
     variants = [v for v in args.variants.split(",") if v]
     suites = [s for s in all_suites(args.level, variants) if not args.names or any(n in s.name for n in args.names)]
     if args.list:
         print("\n".join(s.title for s in suites))
         return 0
-    return run_all(suites, args.level, os.environ.get("CI") == "true")
+    return run_all(suites, args.level, os.environ.get("CI") == "true", args.jobs)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 and written to build/failures.
 """
 # level: quick
+# alone
 import collections
 import json
 import multiprocessing

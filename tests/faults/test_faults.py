@@ -5,6 +5,7 @@ is caught when a document of the sample is answered with internal-error, which o
 answer that nobody complains about is not a catch.
 """
 # level: full
+# alone
 import concurrent.futures
 import glob
 import json

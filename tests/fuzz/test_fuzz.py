@@ -1,5 +1,6 @@
 """A short run of every fuzz target, from the cases."""
 # level: full
+# alone
 import os
 import unittest
 

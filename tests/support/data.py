@@ -52,3 +52,8 @@ def asks_for_budget(graph, options):
         if "memory_budget" in node:
             return node["memory_budget"] < 1
     return options.get("activation_memory_budget", 1) < 1
+
+
+def depends_on_solver(graph, options):
+    """Whether several answers are right: an integer program chose among equals."""
+    return asks_for_budget(graph, options) and options.get("activation_memory_budget_solver") == "ilp"
