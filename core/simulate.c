@@ -95,10 +95,10 @@ enum remat_status remat_simulator_init(struct remat_work *w,
     return REMAT_OK;
 }
 
-bool remat_trace_init(struct remat_simulator *s, struct remat_trace *trace)
+bool remat_trace_init(struct remat_work *w, struct remat_trace *trace)
 {
-    struct remat_arena *arena = &s->w->job->arena;
-    size_t n = (size_t)s->w->g->n + 2;
+    struct remat_arena *arena = &w->job->arena;
+    size_t n = (size_t)w->g->n + 2;
 
     trace->bytes[REMAT_ACTIVATION] = REMAT_NEW_ARRAY(arena, int64_t, n);
     trace->bytes[REMAT_GRADIENT] = REMAT_NEW_ARRAY(arena, int64_t, n);
@@ -400,35 +400,49 @@ static struct remat_curve show(const struct remat_trace *trace)
     };
 }
 
+static void simulate_halves(struct remat_simulator *s,
+                            const struct remat_extraction *x,
+                            struct remat_trace *forward,
+                            struct remat_trace *backward, remat_node *at,
+                            struct remat_memory *memory)
+{
+    *memory = (struct remat_memory){.static_bytes = static_bytes(s)};
+    remat_simulate_half(s, &x->forward, forward);
+    memory->peak_nodes =
+        (struct remat_nodes){at, remat_list_alive(s, forward->peak_step, at)};
+    remat_simulate_half(s, &x->backward, backward);
+    if (backward->peak > forward->peak)
+        memory->peak_nodes.n = remat_list_alive(s, backward->peak_step, at);
+    memory->peak_forward_bytes = forward->peak;
+    memory->peak_backward_bytes = backward->peak;
+    note_peaks(forward, memory);
+    note_peaks(backward, memory);
+    memory->forward = show(forward);
+    memory->backward = show(backward);
+}
+
 enum remat_status remat_simulate(struct remat_work *w,
                                  const struct remat_extraction *x,
                                  struct remat_memory *memory,
                                  struct remat_error *err)
 {
+    struct remat_arena *arena = &w->job->arena;
     struct remat_simulator s;
     struct remat_trace forward;
     struct remat_trace backward;
-    remat_node *at = REMAT_NEW_ARRAY(&w->job->arena, remat_node, w->g->n);
-    enum remat_status status = remat_simulator_init(w, &s, err);
+    remat_node *at = REMAT_NEW_ARRAY(arena, remat_node, w->g->n);
+    struct remat_mark mark;
+    enum remat_status status;
 
-    if (status != REMAT_OK)
-        return status;
-    if (!remat_trace_init(&s, &forward) || !remat_trace_init(&s, &backward) ||
+    if (!remat_trace_init(w, &forward) || !remat_trace_init(w, &backward) ||
         at == NULL)
         return remat_job_no_memory(w->job, err);
-    *memory = (struct remat_memory){.static_bytes = static_bytes(&s)};
-    remat_simulate_half(&s, &x->forward, &forward);
-    memory->peak_nodes = (struct remat_nodes){
-        at, remat_list_alive(&s, forward.peak_step, at)};
-    remat_simulate_half(&s, &x->backward, &backward);
-    if (backward.peak > forward.peak)
-        memory->peak_nodes.n = remat_list_alive(&s, backward.peak_step, at);
-    memory->peak_forward_bytes = forward.peak;
-    memory->peak_backward_bytes = backward.peak;
-    note_peaks(&forward, memory);
-    note_peaks(&backward, memory);
-    memory->forward = show(&forward);
-    memory->backward = show(&backward);
+    mark = remat_arena_mark(arena);
+    status = remat_simulator_init(w, &s, err);
+    if (status != REMAT_OK)
+        return status;
+    simulate_halves(&s, x, &forward, &backward, at, memory);
+    remat_arena_rewind(arena, mark);
     return remat_job_spend(w->job, 2 * (uint64_t)w->users.begin[w->g->n],
                            "simulation", err);
 }

@@ -67,7 +67,7 @@ REMAT_NODISCARD enum remat_status
 remat_simulator_init(struct remat_work *w, struct remat_simulator *s,
                      struct remat_error *err);
 /* Room for a trace of either half. */
-REMAT_NODISCARD bool remat_trace_init(struct remat_simulator *s,
+REMAT_NODISCARD bool remat_trace_init(struct remat_work *w,
                                       struct remat_trace *trace);
 /* One half; subgraph.backward says which. O(nodes + edges), allocates nothing. */
 void remat_simulate_half(struct remat_simulator *s,
