@@ -73,7 +73,7 @@ static enum remat_status note_unmatched(struct remat_pass_work *w,
 
 enum remat_status remat_pass_autoparallel(struct remat_pass_work *w)
 {
-    struct remat_recomputable r;
+    struct remat_recomputable r = {.is_member = NULL};
     bool *listed;
     bool *matched;
     enum remat_status status = remat_pass_check_save(w);

@@ -300,7 +300,7 @@ enum remat_status remat_stage(struct remat_pass_work *w,
 
 enum remat_status remat_pass_stage_recomputation(struct remat_pass_work *w)
 {
-    struct remat_recomputable r;
+    struct remat_recomputable r = {.is_member = NULL};
     enum remat_status status = remat_find_recomputable(w, &r);
 
     return status != REMAT_OK ? status : remat_stage(w, &r);
