@@ -7,6 +7,7 @@ the README's address is replaced by the daemon's. A following block fenced as
 which stands for any text. Flags, status codes and links are held against the
 programs and the tree.
 """
+import json
 import os
 import re
 import signal
@@ -148,6 +149,36 @@ class Documents(unittest.TestCase):
             told |= {(code, status)
                      for code in re.findall(r"`([a-z-]+)`", row.split("|")[0])}
         self.assertEqual(told, codes)
+
+    def test_what_is_not_built(self):
+        """What the README says is answered 501 is, and nothing else is."""
+        told = set(re.findall(
+            r"`([a-z_]+)`", read("README.md").split("<!-- not built -->")[1]))
+        asked = {
+            "memory_limit_bytes": ("--options", '{"memory_limit_bytes": 1}'),
+            "activation_memory_budget": (
+                "--options", '{"activation_memory_budget": 0.5}'),
+            "compat": ("--options", '{"compat": true}')}
+        for name, fields in (
+                ("sac_policy", {"save": ["aten.mm.default"]}),
+                ("stage_recomputation", {"stage_size_gib": None}),
+                ("fsdp_all_gather", {"reshard_after_forward": True}),
+                ("autoparallel", {"stage_size_gib": None}),
+                ("repair_tags", {})):
+            asked[name] = ("--passes", json.dumps([{"pass": name, **fields}]))
+        step = fences(read("README.md"))
+        step = next(body for _, body in step if "cat >step.json" in body)
+        refused = set()
+        for name, flags in asked.items():
+            done = subprocess.run(
+                [os.path.join(TOP, "build", "remat"), "plan", "-", *flags],
+                input=step.split("EOF'\n")[1].split("EOF\n")[0], text=True,
+                capture_output=True, timeout=60, check=False)
+            if '"not-implemented"' in done.stderr:
+                refused.add(name)
+            else:
+                self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(told, refused)
 
     def test_make_targets(self):
         """Every `make x` that is named is a target."""
