@@ -331,6 +331,12 @@ class AllGather(Rules):
         g = self.parameter(*parts, node("cat", "aten.stack.default", ["%p", "%q"]), node("mm", "aten.mm.default", "%x1", "%cat"), primals=2)
         self.assertEqual(self.gather(g, False), {"p": ["must_save", 100000]})  # to its first user as if it were the only one
 
+    def test_keep_takes_no_cat_whose_parts_are_used_elsewhere(self):
+        parts = [node("s", "aten.split.Tensor", "%w", 2, val={"tuple": [T1, T1]}), node("p", "getitem", "%s", 0), node("q", "getitem", "%s", 1)]
+        g = self.parameter(*parts, node("cat", "aten.cat.default", ["%p", "%q"]), node("sin", "aten.sin.default", "%q"),
+                           node("mm", "aten.mm.default", "%sin", "%cat"))
+        self.assertEqual(self.gather(g, False), {"p": ["must_save", 100000]})
+
     def test_keep_without_a_use_is_noted(self):
         g = graph(node("g", self.GATHER, "%x0", 8, "0"), node("w", self.WAIT, "%g"),
                   node("a", "aten.sin.default", "%w", "%w", partitioner_tag="must_be_in_forward"), node("b", "aten.sin.default", "%w",
