@@ -5,6 +5,7 @@
  */
 #include "fuzz_program.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,8 +37,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
     status = fuzz_build(&program, job, &err);
     if (status == REMAT_OK)
         status = remat_plan_solve(job, &options, &plan, &err);
-    if (status == REMAT_E_BUG)
+    if (status == REMAT_E_BUG) {
+        fprintf(stderr, "%s\n", err.detail);
         abort();
+    }
     if (status == REMAT_OK && plan == NULL)
         abort();
     if (status != REMAT_OK && err.status != status)

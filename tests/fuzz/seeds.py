@@ -22,6 +22,7 @@ PLACEMENTS = ["", "is_forward", "is_backward", "must_be_in_forward", "must_be_in
 TRAITS = ["mutable", "seeded", "impure", "effects", "no_returns", "custom", "view", "random", "compute_intensive", "recomputable",
           "fusible", "no_recompute"]
 PLAIN_BITS = 1 << 12  # behind the twelve switches
+BUDGET_BITS = 1 << 14
 
 
 def references(arg, at):
@@ -75,12 +76,11 @@ def record(node, at):
                   traits & 255, region, len(inputs)] + refs + [flags])
 
 
-def program(document, plain):
+def program(document, bits):
     nodes = document["nodes"][:-1]
     at = {d["name"]: i for i, d in enumerate(nodes)}
     outputs = bytes(255 if a is None else at[a[1:]] for a in document["nodes"][-1]["args"])
     static = sum(1 << i for i in document.get("static_lifetime_inputs", []) if i < 8)
-    bits = PLAIN_BITS if plain else 0
     head = bytes([bits & 255, bits >> 8, document["num_fwd_outputs"], static, len(outputs)])
     return head + outputs + b"".join(record(d, at) for d in nodes)
 
@@ -97,10 +97,10 @@ def write(folder):
         for suffix, content in (("", small.encode()), (".request", request.encode())):
             with open(os.path.join(folder, "decode", name + suffix), "wb") as f:
                 f.write(content)
-        for plain in (False, True):
+        for bits in (0, PLAIN_BITS, BUDGET_BITS):
             for target in ("graph", "solve"):
-                with open(os.path.join(folder, target, f"{name}.{int(plain)}"), "wb") as f:
-                    f.write(program(document, plain))
+                with open(os.path.join(folder, target, f"{name}.{bits:x}"), "wb") as f:
+                    f.write(program(document, bits))
 
 
 if __name__ == "__main__":

@@ -19,11 +19,15 @@ SWITCHES = [("aggressive_recomputation", False), ("recompute_views", False), ("t
 
 def options_of(data):
     bits = data[0] + 256 * data[1]
-    out = {name: not default for i, (name, default) in enumerate(SWITCHES[:-1]) if bits >> i & 1}
+    out = {name: not default for i, (name, default) in enumerate(SWITCHES) if bits >> i & 1}
     if bits >> 12 & 1:
         out["profile"] = "plain"
     if bits >> 13 & 1:
         out["max_dist_from_bw"] = 2
+    if bits >> 14 & 1:
+        out["activation_memory_budget"] = 0.5
+    if bits >> 15 & 1:
+        out["activation_memory_budget_solver"] = "greedy"
     return out
 
 

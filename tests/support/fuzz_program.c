@@ -64,11 +64,14 @@ void fuzz_options(const struct fuzz_program *program,
     bits >>= 1;
     REMAT_BOOL_OPTION_MAP(X)
 #undef X
-    options->compat = false; /* not built: says so and nothing else */
     if ((bits & 1u) != 0)
         options->profile = REMAT_PROFILE_PLAIN;
     if ((bits & 2u) != 0)
         options->max_dist_from_bw = 2;
+    if ((bits & 4u) != 0)
+        options->activation_memory_budget = 0.5;
+    if ((bits & 8u) != 0)
+        options->activation_memory_budget_solver = REMAT_KNAPSACK_GREEDY;
 }
 
 static remat_node reference(const struct maker *m, uint8_t byte)
