@@ -38,7 +38,7 @@ lint-shell:
 	@shellcheck deploy/*.sh
 lint-spelling:
 	@codespell --skip='*.xz,*.json,*.ndjson,*.inc,build,.git' \
-	  --ignore-words-list=crate,fo,te,nd,statics,optoins \
+	  --ignore-words-list=crate,fo,te,nd,statics,optoins,whats \
 	  core proto server tests deploy Makefile Dockerfile $(wildcard *.md)
 # Off: variableScope, because declarations stand at the top of their block;
 # unusedStructMember, which misses what goes through offsetof or a union;
