@@ -24,6 +24,10 @@ void *proto_budget_allocate(struct proto_budget *budget, size_t n_bytes)
         budget->over_limit = true;
         return NULL;
     }
+    if (budget->stop != NULL && budget->stop(budget->stop_context) != 0) {
+        budget->stopped = true;
+        return NULL;
+    }
     if (!proto_budget_may_allocate(budget))
         return NULL;
     block = malloc(n_bytes);

@@ -15,6 +15,11 @@ struct proto_budget {
     size_t peak_bytes;
     bool over_limit; /* the limit refused a block */
     bool no_memory;  /* the allocator refused a block */
+    bool stopped;    /* stop did */
+    /* Asked at every block, which is often enough while reading and building:
+     * non-zero refuses it. May be NULL. */
+    int (*stop)(void *context);
+    void *stop_context;
 };
 
 /* malloc within the budget, or NULL with the reason recorded. */

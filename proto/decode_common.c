@@ -40,7 +40,10 @@ bool proto_decode_expected(struct proto_problem *problem,
 bool proto_decode_no_memory(struct proto_problem *problem,
                             const struct proto_budget *budget)
 {
-    if (budget->over_limit)
+    if (budget->stopped)
+        proto_problem_set(problem, PROTO_DEADLINE, NULL,
+                          "the request was given up before there was a plan");
+    else if (budget->over_limit)
         proto_problem_set(problem, PROTO_TOO_LARGE, NULL,
                           "the request needs more memory than the limit of "
                           "%zu bytes for its JSON tree, graph and solver "

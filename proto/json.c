@@ -179,7 +179,8 @@ const char *proto_json_key(struct proto_json *json, const char *text,
 
 static bool was_refused(const struct proto_json *json)
 {
-    return json->budget->over_limit || json->budget->no_memory;
+    return json->budget->over_limit || json->budget->no_memory ||
+           json->budget->stopped;
 }
 
 static enum proto_problem_kind kind_at(const char *pointer)

@@ -286,7 +286,7 @@ static void report_stopped(struct call *call)
 {
     if (call->was_cancelled)
         proto_problem_set(&call->answer->problem, PROTO_DEADLINE, NULL,
-                          "the request was given up while it was being solved");
+                          "the request was given up before there was a plan");
     else
         proto_problem_set(&call->answer->problem, PROTO_DEADLINE, NULL,
                           "deadline_ms of %" PRId64 " passed before there was "
@@ -300,12 +300,12 @@ static bool fail_solve(struct call *call, enum remat_status status,
     struct proto_problem *problem = &call->answer->problem;
     char pointer[32];
 
-    if (status == REMAT_E_NOMEM || status == REMAT_E_LIMIT)
-        return proto_decode_no_memory(problem, &call->budget);
     if (status == REMAT_E_STOPPED) {
         report_stopped(call);
         return false;
     }
+    if (status == REMAT_E_NOMEM || status == REMAT_E_LIMIT)
+        return proto_decode_no_memory(problem, &call->budget);
     if (error->node == REMAT_NONE) {
         proto_problem_set(problem, problem_of(status), NULL, "%s",
                           error->detail);
@@ -366,10 +366,16 @@ void proto_plan(const struct proto_env *env,
 
     *answer = (struct proto_answer){.result = PROTO_PROBLEM};
     call.budget.limit_bytes = env->limits.memory_bytes;
+    call.budget.stop = should_stop;
+    call.budget.stop_context = &call;
     start_clock(&call);
     if (decode(&call) && solve(&call, &plan)) {
         enter_phase(&call, PROTO_PHASE_ENCODE);
         encode(&call, plan);
+    }
+    if (answer->result == PROTO_PROBLEM && call.budget.stopped) {
+        answer->problem = (struct proto_problem){.kind = PROTO_NO_PROBLEM};
+        report_stopped(&call); /* it knows which clock ran out */
     }
     remat_job_free(call.job);
     enter_phase(&call, PROTO_PHASE_ENCODE);
