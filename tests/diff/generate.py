@@ -567,6 +567,11 @@ def options(r):
         out["profile"] = "plain"
     if r.random() < 0.1:
         out["activation_memory_budget"] = 1.0
+    if r.random() < 0.06:
+        out["activation_memory_budget"] = r.choice([0, 0.05, 0.3, 0.5, 0.7, 0.95])
+        out["activation_memory_budget_solver"] = r.choice(["greedy", "dp"])
+        out["activation_memory_budget_runtime_estimator"] = "testing"
+        out["compat"] = True
     return out
 
 

@@ -36,13 +36,19 @@ REASONS = {theirs: TEXTS[name] for theirs, name in NAMES.items()}
 
 
 def expected(document, options):
-    """A `result` as in tests/data/README.md, plus bans with reasons, distances and the plan of size errors."""
-    got = oracle.plan(document, TABLE, options)
+    """A `result` as in tests/data/README.md, plus bans with reasons, distances and the plan of size errors; None where PyTorch
+    itself fails: its greedy knapsack divides by the memory of an item, which may be 0."""
+    try:
+        got = oracle.plan(document, TABLE, options)
+    except ZeroDivisionError:
+        return None
     want = {"cuts": [], "tags": got.get("tags"), "node_info": got.get("node_info"), "dist": got.get("dist")}
     for key in ("error", "error_text") + compare.LISTS:
         if key in got:
             want[key] = got[key]
     for cut in got["cuts"]:
+        if "knapsack" in cut:
+            continue
         want["cuts"].append({k: cut[k] for k in ("value", "vertices", "edges", "saved", "unbounded") if k in cut})
     if got["cuts"] and "banned" in got["cuts"][-1]:
         want["bans"] = [(n.name, why) for n, why in got["cuts"][-1]["banned"].items()]
@@ -74,6 +80,8 @@ def _bans(plan, want):
 
 
 def differences(answer, want):
+    if want is None:
+        return [] if answer.kind != "problem" else [f"problem: {json.dumps(answer.doc)[:400]}"]
     if want.get("error") in SIZE_ERRORS:
         return _size_error(answer, want)
     out = compare.against_pytorch(answer, want)
