@@ -65,24 +65,23 @@ static void on_connection(void *context, struct MHD_Connection *connection,
     }
 }
 
-void srv_http_add(struct srv_server *server, int fd,
+bool srv_http_add(struct srv_server *server, int fd,
                   const struct sockaddr *address, socklen_t size)
 {
     struct proto_problem problem = {0};
     char id[SRV_ID_SIZE];
 
     if (srv_registry_n_connections(&server->registry) <
-        server->config.max_connections) {
+        server->config.max_connections)
         /* Closes the socket itself when it fails. */
-        (void)MHD_add_connection(server->http, fd, address, size);
-        return;
-    }
+        return MHD_add_connection(server->http, fd, address, size) == MHD_YES;
     proto_problem_set(&problem, PROTO_QUEUE_FULL, NULL,
                       "%" PRIu64 " connections are open (--max-connections)",
                       server->config.max_connections);
     make_id(server, id);
     srv_peer_refuse(fd, &problem, id, RETRY_AFTER_CONNECTIONS_S);
     close(fd);
+    return false;
 }
 
 /* ---- a request begins -------------------------------------------------- */
@@ -236,6 +235,7 @@ static enum MHD_Result on_body_end(struct srv_request *request)
     return start_job(request);
 }
 
+/* NOLINTNEXTLINE(readability-function-size): the library's signature */
 static enum MHD_Result on_request(void *context,
                                   struct MHD_Connection *connection,
                                   const char *url, const char *method,

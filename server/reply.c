@@ -129,7 +129,7 @@ static void add_headers(struct MHD_Response *response,
     MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
     if (request->route != NULL && request->route->call == SRV_CALL_PLANS)
         MHD_add_response_header(response, "Vary", "Accept");
-    if (content->status == 405)
+    if (content->status == 405 && request->route != NULL)
         MHD_add_response_header(response, "Allow", request->route->methods);
     if (request->retry_after_s > 0) {
         snprintf(text, sizeof text, "%u", request->retry_after_s);
