@@ -283,7 +283,9 @@ static enum remat_status choose_least(struct chooser *c)
     for (uint32_t i = 0; i < g->forward_seeds.n; i++)
         at[n++] = g->forward_seeds.at[i];
     for (uint32_t i = 0; i < c->n_fixed; i++)
-        at[n++] = c->fixed[i];
+        if (g->role[c->fixed[i]] != REMAT_PRIMAL &&
+            g->role[c->fixed[i]] != REMAT_FORWARD_SEED)
+            at[n++] = c->fixed[i]; /* an input stands there already */
     c->choice->chosen = (struct remat_nodes){at, n};
     return REMAT_OK;
 }

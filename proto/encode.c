@@ -124,13 +124,19 @@ static void add_answer(struct proto_text *text,
     add_names(text, decision, "recomputed", plan->recomputed);
 }
 
-static void add_memory(struct proto_text *text, const struct remat_plan *plan)
+static void add_memory(struct proto_text *text,
+                       const struct proto_decision *decision)
 {
+    const struct remat_plan *plan = decision->plan;
+
     proto_encode_key(text, "memory");
     proto_text_puts(text, "{\"saved_bytes\":");
     proto_text_int(text, plan->saved_bytes);
     add_integer(text, "saved_storage_bytes", plan->saved_storage_bytes);
     add_integer(text, "static_bytes", plan->static_bytes);
+    add_integer(text, "peak_forward_bytes", plan->memory.peak_forward_bytes);
+    add_integer(text, "peak_backward_bytes", plan->memory.peak_backward_bytes);
+    add_names(text, decision, "peak_nodes", plan->memory.peak_nodes);
     proto_text_puts(text, "}");
 }
 
@@ -260,7 +266,7 @@ void proto_encode_plan(struct proto_text *text,
         add_answer(text, decision);
     add_cuts(text, decision);
     if (plan->outcome == REMAT_PLAN) {
-        add_memory(text, plan);
+        add_memory(text, decision);
         add_cost(text, plan);
     }
     add_diagnostics(text, decision);
