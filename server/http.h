@@ -22,8 +22,8 @@ struct srv_server;
 
 /* Starts the HTTP thread; false when it cannot. */
 bool srv_http_start(struct srv_server *server);
-/* Takes over an accepted socket, or refuses and closes it. */
-void srv_http_add(struct srv_server *server, int fd,
+/* Takes over an accepted socket, or refuses and closes it: false. */
+bool srv_http_add(struct srv_server *server, int fd,
                   const struct sockaddr *address, socklen_t size);
 /* Lets the HTTP thread answer a request that was waiting. Loop thread. */
 void srv_http_resume(const struct srv_request *request);

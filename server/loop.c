@@ -77,8 +77,9 @@ static bool accept_some(struct srv_loop *loop)
             accept(loop->server->listener, (struct sockaddr *)&address, &size);
 
         if (fd >= 0) {
-            srv_http_add(loop->server, fd, (const struct sockaddr *)&address,
-                         size);
+            if (srv_http_add(loop->server, fd,
+                             (const struct sockaddr *)&address, size))
+                loop->n_handed++;
         } else if (errno != EINTR && errno != ECONNABORTED) {
             /* Out of descriptors: the tick looks again, not a busy loop. */
             if (errno != EAGAIN && errno != EWOULDBLOCK)
@@ -194,7 +195,7 @@ static void on_tick(uv_timer_t *tick)
         !uv_is_active((const uv_handle_t *)&loop->accept))
         uv_poll_start(&loop->accept, UV_READABLE, on_accept);
     if (phase == SRV_SERVING &&
-        srv_registry_n_connections(&server->registry) == 0)
+        srv_registry_is_quiet(&server->registry, loop->n_handed))
         uv_timer_stop(&loop->tick);
 }
 

@@ -32,6 +32,7 @@ struct srv_loop {
     uint64_t drain_end_ns;
     uint64_t grace_end_ns;
     uint64_t stop_end_ns;
+    uint64_t n_handed; /* sockets given to the HTTP thread */
     unsigned n_quiet_ticks;
 };
 

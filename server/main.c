@@ -3,6 +3,7 @@
  * order. 1: could not start. 2: wrong usage. 5: could not end in order.
  */
 #include <inttypes.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -64,6 +65,14 @@ static void fit_descriptors(struct srv_config *config)
                       "the limit of open files (ulimit -n) is below "
                       "--max-connections: fewer connections are allowed");
     }
+}
+
+/* Bodies and trees go back to the system when they are freed. Left alone, the
+ * allocator raises this bound with every large block it sees, and keeps the
+ * next ones. Growing such a block moves no bytes either. */
+static void keep_allocator_small(void)
+{
+    mallopt(M_MMAP_THRESHOLD, MMAP_BYTES);
 }
 
 /* Threads of libuv's pool. Its size is read at first use. */
@@ -157,6 +166,7 @@ int main(int argc, char **argv)
         return EXIT_NO_START;
     fit_descriptors(&server.config);
     size_thread_pool(&server.config);
+    keep_allocator_small();
     proto_start();
     switch (
         srv_listen(server.config.listen, server.config.anonymous, &listener)) {

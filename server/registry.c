@@ -27,16 +27,17 @@ struct srv_conn *srv_registry_open(struct srv_registry *registry, int fd,
 {
     struct srv_conn *conn = calloc(1, sizeof *conn);
 
-    if (conn == NULL)
-        return NULL;
-    conn->fd = fd;
-    conn->deadline_ns = deadline_ns;
     pthread_mutex_lock(&registry->lock);
-    conn->next = registry->first;
-    if (conn->next != NULL)
-        conn->next->previous = conn;
-    registry->first = conn;
-    registry->n_connections++;
+    registry->n_opened++;
+    if (conn != NULL) {
+        conn->fd = fd;
+        conn->deadline_ns = deadline_ns;
+        conn->next = registry->first;
+        if (conn->next != NULL)
+            conn->next->previous = conn;
+        registry->first = conn;
+        registry->n_connections++;
+    }
     pthread_mutex_unlock(&registry->lock);
     return conn;
 }
@@ -139,6 +140,15 @@ size_t srv_registry_n_connections(struct srv_registry *registry)
     const size_t n = registry->n_connections;
     pthread_mutex_unlock(&registry->lock);
     return n;
+}
+
+bool srv_registry_is_quiet(struct srv_registry *registry, uint64_t n_handed)
+{
+    pthread_mutex_lock(&registry->lock);
+    const bool is_quiet =
+        registry->n_connections == 0 && registry->n_opened >= n_handed;
+    pthread_mutex_unlock(&registry->lock);
+    return is_quiet;
 }
 
 size_t srv_registry_n_counted(struct srv_registry *registry)

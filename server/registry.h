@@ -39,6 +39,7 @@ struct srv_registry {
     pthread_mutex_t lock;
     struct srv_conn *first;
     size_t n_connections;
+    uint64_t n_opened; /* ever */
     size_t n_counted; /* requests whose header was read and that are not over */
 };
 
@@ -80,6 +81,9 @@ struct srv_request *srv_registry_finish(struct srv_registry *registry,
                                         const struct srv_job *job);
 
 size_t srv_registry_n_connections(struct srv_registry *registry);
+/* Whether there is nothing to sweep: none open, and of n_handed sockets given
+ * to the library none still on its way here. */
+bool srv_registry_is_quiet(struct srv_registry *registry, uint64_t n_handed);
 size_t srv_registry_n_counted(struct srv_registry *registry);
 
 /* What a sweep found. Both lists belong to the caller, who resumes the requests

@@ -74,13 +74,13 @@ class TestLimits(unittest.TestCase):
                       padded(150000))
             status = 200
             while status == 200:  # until what was held has arrived
-                response = daemon.plan(padded(150000))
+                response = daemon.plan(padded(180000))
                 status = response.status
             self.assertEqual((status, response.code), (503, "queue-full"))
             self.assertIn("retry-after", response.headers)
             self.assertEqual(daemon.plan(TINY).status, 200)
             held.close()
-            while daemon.plan(padded(150000)).status == 503:
+            while daemon.plan(padded(180000)).status == 503:  # until the daemon has noticed
                 continue
             self.assertEqual(daemon.plan(padded(300000)).status, 200)
             self.assertEqual(daemon.plan(padded(300001)).status, 503)
