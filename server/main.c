@@ -29,6 +29,7 @@ enum exit_code {
 
 #define STACK_BYTES       ((rlim_t)1 << 20)
 #define SPARE_DESCRIPTORS ((rlim_t)64)
+#define MMAP_BYTES        (1 << 20)
 
 /* Worker threads get their stack size from this limit (libuv), and JSON parsing
  * recurses; a container with a tiny limit must not crash. */
