@@ -7,7 +7,6 @@ answer that nobody complains about is not a catch.
 # level: full
 # alone
 import concurrent.futures
-import glob
 import json
 import os
 import subprocess
@@ -72,11 +71,11 @@ def compile_fault(number, file, old, new):
         f.write(text.replace(old, new))
     subprocess.run(["gcc", "-std=c11", "-D_POSIX_C_SOURCE=200809L", "-O1", "-ffp-contract=off", "-w", "-Icore", "-Icore/include",
                     "-c", "-o", source[:-1] + "o", source], check=True, cwd=engine.ROOT)
-    names = sorted(os.path.basename(path)[:-2] for path in glob.glob(os.path.join(engine.ROOT, "core", "*.c")))
-    rest = [os.path.join(OBJECTS, "core", name + ".o") for name in names if name + ".c" != file]
     libraries = subprocess.run(["pkg-config", "--libs", "jansson", "libcrypto"], capture_output=True, text=True, check=True)
-    subprocess.run(["gcc", "-o", program, os.path.join(OBJECTS, "tests/diff/plan_lines.o"), os.path.join(OBJECTS, "libproto.a"),
-                    source[:-1] + "o"] + rest + libraries.stdout.split(), check=True, cwd=engine.ROOT)
+    # The harmed object stands first, so the archive's own is never taken.
+    subprocess.run(["gcc", "-o", program, os.path.join(OBJECTS, "tests/diff/plan_lines.o"), source[:-1] + "o",
+                    os.path.join(OBJECTS, "libproto.a"), os.path.join(OBJECTS, "libremat.a")] + libraries.stdout.split(),
+                   check=True, cwd=engine.ROOT)
     return program
 
 
