@@ -95,7 +95,7 @@ static enum remat_status is_reduction(const struct remat_graph *g, remat_node v,
     return REMAT_OK;
 }
 
-static bool is_non_builtin(const struct remat_work *w, remat_node v)
+bool remat_is_non_builtin(const struct remat_work *w, remat_node v)
 {
     return w->options.is_non_builtin_to_include &&
            (remat_has_trait(w->g, v, REMAT_CUSTOM) ||
@@ -117,7 +117,7 @@ static enum remat_ban_reason kind_reason(const struct remat_work *w,
         return REMAT_BAN_RANDOM;
     if (remat_has_trait(g, v, REMAT_COMPUTE_INTENSIVE))
         return REMAT_BAN_COMPUTE;
-    return is_non_builtin(w, v) ? REMAT_BAN_NON_BUILTIN : REMAT_BAN_NONE;
+    return remat_is_non_builtin(w, v) ? REMAT_BAN_NON_BUILTIN : REMAT_BAN_NONE;
 }
 
 /* d to g, for a node that a to c left open. */

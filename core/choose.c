@@ -176,13 +176,6 @@ static enum remat_status fits(struct chooser *c, bool *result)
 
 /* ---- 8.7, 8.8 ---------------------------------------------------------- */
 
-static bool is_custom(const struct remat_work *w, remat_node v)
-{
-    return w->options.is_non_builtin_to_include &&
-           (remat_has_trait(w->g, v, REMAT_CUSTOM) ||
-            remat_special(w->g, v) == REMAT_TRITON_FUNCTIONAL);
-}
-
 /* Storages of the inputs. What has none counts as one common storage. */
 struct storages {
     bool *taken; /* by node */
@@ -231,7 +224,7 @@ static enum remat_status sort_out(struct chooser *c,
         remat_node v = bans->list[i].node;
 
         if (c->w->dist[v] >= REMAT_FAR ||
-            (is_taken(g, &s, v) && !is_custom(c->w, v)))
+            (is_taken(g, &s, v) && !remat_is_non_builtin(c->w, v)))
             continue;
         if (remat_is_fixed(c->w, v))
             c->fixed[c->n_fixed++] = v;
