@@ -15,7 +15,7 @@
 #include "flops.h"
 #include "format.h"
 #include "fusible.h"
-#include "simulate.h"
+#include "limit.h"
 #include "verify.h"
 
 #include <string.h>
@@ -40,9 +40,6 @@ void remat_options_init(struct remat_options *options)
 static enum remat_status check_options(const struct remat_options *options,
                                        struct remat_error *err)
 {
-    if (options->memory_limit_bytes >= 0)
-        return remat_error_set(err, REMAT_E_UNBUILT, REMAT_NONE,
-                               "memory_limit_bytes: not built in this version");
     if (!(options->activation_memory_budget >= 0.0 &&
           options->activation_memory_budget <= 1.0))
         return remat_error_set(err, REMAT_E_OPTION, REMAT_NONE,
@@ -149,7 +146,10 @@ static enum remat_status choose(struct decision *d, struct remat_error *err)
     if (!d->work.has_backward)
         return REMAT_OK;
     status = remat_budget(&d->work, &d->budget, err);
-    if (status == REMAT_OK)
+    if (status == REMAT_OK && d->work.options.memory_limit_bytes >= 0)
+        status = remat_limit_choose(&d->work, &d->forward, &d->notes,
+                                    &d->choice, &d->plan->limit, err);
+    else if (status == REMAT_OK)
         status =
             remat_choose(&d->work, d->budget, &d->notes, &d->choice, err);
     return status == REMAT_OK ? list_cuts(d, err) : status;
@@ -304,6 +304,10 @@ static enum remat_status report(struct decision *d, struct remat_error *err)
         if (status == REMAT_OK)
             status = remat_simulate(&d->work, &d->extraction,
                                     &d->plan->memory, err);
+        if (status == REMAT_OK && plan->no_backward &&
+            d->work.options.memory_limit_bytes >= 0)
+            status = remat_limit_without_backward(&d->work, &plan->memory,
+                                                  &d->notes, &plan->limit, err);
         if (status == REMAT_OK)
             status = note_faults(d, err);
     }

@@ -390,7 +390,9 @@ struct remat_options {
     double activation_memory_budget; /* 0 to 1 */
     enum remat_knapsack activation_memory_budget_solver;
     enum remat_estimator activation_memory_budget_runtime_estimator;
-    int64_t memory_limit_bytes; /* -1: none */
+    /* -1: none. Of the peak of activations (struct remat_memory): the plan that
+     * recomputes least under it; activation_memory_budget is not read then. */
+    int64_t memory_limit_bytes;
 };
 void remat_options_init(struct remat_options *options);
 
@@ -521,6 +523,16 @@ struct remat_memory {
     struct remat_curve backward;
 };
 
+/* How a plan stands to memory_limit_bytes. The peak that is held against it is
+ * the greater of the two of struct remat_memory. */
+struct remat_limit_report {
+    bool is_asked;       /* the option was given; else the rest says nothing */
+    bool is_met;         /* otherwise the plan has the lowest peak found */
+    bool is_optimal;     /* no other set of saved values does better */
+    int64_t floor_bytes; /* no plan has a lower peak */
+    int64_t flops_bound; /* no plan under the limit recomputes less */
+};
+
 struct remat_plan {
     enum remat_outcome outcome;
     /* PyTorch's order; empty unless outcome is REMAT_PLAN */
@@ -539,6 +551,7 @@ struct remat_plan {
     int64_t saved_storage_bytes; /* each storage counted once */
     int64_t static_bytes;        /* the part of saved_bytes in static inputs */
     struct remat_memory memory;
+    struct remat_limit_report limit;
     bool no_backward; /* nothing is required by the backward: nothing saved */
 };
 

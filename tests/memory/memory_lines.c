@@ -116,6 +116,15 @@ static void add_memory(const struct remat_job *job, json_t *answer,
     json_object_set_new(answer, "backward", curve_json(job, &m->backward));
 }
 
+static void add_limit(json_t *answer, const struct remat_limit_report *r)
+{
+    json_object_set_new(answer, "limit",
+                        json_pack("{sbsbsIsI}", "is_met", r->is_met,
+                                  "is_optimal", r->is_optimal, "floor_bytes",
+                                  (json_int_t)r->floor_bytes, "flops_bound",
+                                  (json_int_t)r->flops_bound));
+}
+
 static json_t *notes_json(const struct remat_job *job,
                           const struct remat_plan *plan)
 {
@@ -171,6 +180,8 @@ static json_t *plan_json(const struct remat_job *job,
     set_int(answer, "saved_bytes", plan->saved_bytes);
     set_int(answer, "saved_storage_bytes", plan->saved_storage_bytes);
     add_memory(job, answer, &plan->memory);
+    if (plan->limit.is_asked)
+        add_limit(answer, &plan->limit);
     return answer;
 }
 

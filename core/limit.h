@@ -1,0 +1,126 @@
+/*
+ * limit.h: the least work done twice under a limit on peak memory. Private to
+ * core.
+ *
+ * What counts: the greater of the two peaks of activations (simulate.h). Static
+ * inputs and gradients do not depend on the plan and do not count.
+ *
+ * What may be chosen: any set of values that the forward computes and that a cut
+ * could save. Inputs, symbols and opaque objects, and what may not be computed
+ * twice, are always offered to the backward, which takes what it reads; a value
+ * tagged for recomputation never is.
+ *
+ *   limit.c         the candidates: plans of budgets, all, nothing; the answer
+ *   limit_weigh.c   one set of values: its plan, peak and work
+ *   limit_search.c  better sets near a given one
+ *   limit_exact.c   all sets, for small graphs
+ *   limit_floor.c   a peak that no plan goes below
+ */
+#ifndef REMAT_LIMIT_H
+#define REMAT_LIMIT_H
+
+#include "choose.h"
+#include "simulate.h"
+
+/* How good a set is. */
+struct remat_verdict {
+    bool valid;     /* both halves can be computed, nothing is computed twice
+                       that may not be */
+    int64_t flops;  /* recomputed */
+    int64_t peak;   /* bytes */
+    double excess;  /* bytes over the target, summed over all steps */
+};
+
+/* A set of values to pass on, by node, and its verdict. */
+struct remat_set {
+    bool *in;
+    struct remat_verdict verdict;
+    double budget; /* of the plan it was found from */
+};
+
+struct remat_limit {
+    struct remat_work *w;
+    struct remat_error *err;
+    int64_t limit;
+    int64_t target; /* what excess is counted over */
+
+    bool *always;   /* in every set of the search */
+    bool *firm;     /* passed on by plans of budgets too, where it is read: these
+                       may compute seeded operators twice */
+    bool *fixed;    /* may not be computed twice */
+    bool *is_candidate; /* the others that can be saved */
+    int64_t *flops; /* by node */
+
+    uint64_t cost;   /* steps of one verdict */
+    uint64_t n_left; /* steps left to the present part of the search */
+
+    struct remat_set best;   /* least work under the limit */
+    struct remat_set lowest; /* least peak */
+    bool is_exact;           /* nothing better than best exists */
+    int64_t floor;           /* bytes */
+    int64_t least_flops;     /* of any plan at all */
+
+    /* the operators of the backward that every plan runs, in their order, and
+     * the first and the last of them that reads a value */
+    remat_node *steps;
+    uint32_t n_steps;
+    uint32_t *first_read; /* by node; REMAT_NONE: none does */
+    uint32_t *last_read;
+    uint32_t *n_alive; /* scratch, by root */
+
+    /* of the last verdict, by node */
+    bool *is_saved;
+    bool *is_recomputed;
+
+    /* scratch */
+    struct remat_simulator sim;
+    struct remat_trace trace;
+    remat_node *chosen;
+};
+
+/* Decides. choice->chosen is the set; choice->cuts are those of the budget plan
+ * that the search began with. The report lives in the job. Bounded by its own
+ * step budget beside the job's; about twenty budget plans beyond that. */
+REMAT_NODISCARD enum remat_status
+remat_limit_choose(struct remat_work *w, const struct remat_subgraph *forward,
+                   struct remat_notes *notes, struct remat_choice *choice,
+                   struct remat_limit_report *report, struct remat_error *err);
+
+/* The report for a graph that saves nothing: there is nothing to choose. */
+REMAT_NODISCARD enum remat_status
+remat_limit_without_backward(struct remat_work *w,
+                             const struct remat_memory *memory,
+                             struct remat_notes *notes,
+                             struct remat_limit_report *report,
+                             struct remat_error *err);
+
+/* limit_weigh.c */
+REMAT_NODISCARD enum remat_status
+remat_limit_init(struct remat_limit *l, const struct remat_subgraph *forward);
+REMAT_NODISCARD bool remat_set_init(struct remat_limit *l,
+                                    struct remat_set *set);
+void remat_set_copy(const struct remat_limit *l, struct remat_set *to,
+                    const struct remat_set *from);
+/* Sets set->verdict, l->is_saved and l->is_recomputed; remembers the best. */
+REMAT_NODISCARD enum remat_status remat_limit_weigh(struct remat_limit *l,
+                                                    struct remat_set *set);
+/* The same for the plan of a budget, which decides for itself what may be
+ * computed twice. */
+REMAT_NODISCARD enum remat_status
+remat_limit_weigh_plan(struct remat_limit *l, struct remat_set *set);
+/* Whether the step budget is used up. */
+bool remat_limit_is_over(const struct remat_limit *l);
+bool remat_is_under(const struct remat_limit *l, const struct remat_set *set);
+
+/* limit_search.c: from a set to better ones. */
+REMAT_NODISCARD enum remat_status
+remat_limit_search(struct remat_limit *l, const struct remat_set *set);
+/* limit_exact.c: all sets; l->is_exact when it came to the end. */
+REMAT_NODISCARD enum remat_status remat_limit_enumerate(struct remat_limit *l);
+/* limit_floor.c: finds l->steps and their reads, and l->floor. */
+REMAT_NODISCARD enum remat_status remat_limit_find_floor(struct remat_limit *l);
+/* A peak of the backward below which nothing can be that passes on all of `in`
+ * that is read. O(reads). */
+int64_t remat_limit_bound(const struct remat_limit *l, const bool *in);
+
+#endif
