@@ -564,6 +564,46 @@ REMAT_NODISCARD enum remat_status
 remat_plan_solve(struct remat_job *job, const struct remat_options *options,
                  const struct remat_plan **plan, struct remat_error *err);
 
+/* ---- the frontier ------------------------------------------------------ */
+
+enum remat_point_kind {
+    REMAT_POINT_HULL,  /* a corner or a side of the lower convex hull */
+    REMAT_POINT_BUDGET /* what an activation-memory budget gives */
+};
+
+/* A plan that no other plan of its frontier betters in both numbers. */
+struct remat_frontier_point {
+    int64_t saved_bytes;      /* of the plan */
+    int64_t recomputed_flops; /* of the plan */
+    double budget;            /* of a budget's plan; else -1 */
+    enum remat_point_kind kind;
+    bool knee; /* farthest below the line through both ends; one at most */
+    /* lists, totals and facts, but no cuts, diagnostics, memory or weights */
+    const struct remat_plan *plan;
+};
+
+struct remat_frontier {
+    enum remat_outcome outcome; /* no points unless REMAT_PLAN */
+    const struct remat_frontier_point *points; /* by FLOPs, least first */
+    uint32_t n_points;
+    const struct remat_diagnostic *diagnostics;
+    uint32_t n_diagnostics;
+};
+
+/* The trade of saved bytes (static inputs included, every name counted) against
+ * recomputed FLOPs: the convex hull of all plans that keep must_save, random,
+ * seeded and effectful values, every corner and up to 64 points on each side; and
+ * the plans of the budgets 0.05 to 0.95 by the solver dp, compat false, where they
+ * lie in a dent of it. Of the options, those about budgets and memory_limit_bytes
+ * are not read. Every plan has passed the independent verifier. A graph without a
+ * plan is no error, as in remat_plan_solve. REMAT_E_WEIGHT: bytes or FLOPs add up
+ * to 2^61. Costs twenty plans, a flow on ever smaller parts of the network for
+ * each point, and O(nodes + edges) for the plan of each. */
+REMAT_NODISCARD enum remat_status
+remat_frontier_solve(struct remat_job *job, const struct remat_options *options,
+                     const struct remat_frontier **frontier,
+                     struct remat_error *err);
+
 /* Bytes of a node's value (see the format: 1 for a symbol); -1 when unknown. */
 int64_t remat_node_bytes(const struct remat_job *job, remat_node node);
 /* Traits of a node: the table's and the document's, less what it denies. */
