@@ -83,15 +83,32 @@ static void forget_regions_without_tag(struct remat_graph *g)
             g->has_ac_graph_id[v] = false;
 }
 
-static bool is_changed(const struct remat_graph *g, const struct tags *before,
-                       remat_node v)
+static struct remat_tag tag_of(const uint8_t *policy, const bool *has_region,
+                               const int64_t *region, remat_node v)
 {
-    if (g->policy[v] != before->policy[v])
-        return true;
-    if (g->policy[v] == REMAT_UNTAGGED)
-        return false;
-    return g->has_ac_graph_id[v] != before->has_region[v] ||
-           (g->has_ac_graph_id[v] && g->ac_graph_id[v] != before->region[v]);
+    struct remat_tag tag = {.policy = (enum remat_policy)policy[v]};
+
+    if (tag.policy == REMAT_UNTAGGED || !has_region[v])
+        return tag;
+    tag.has_region = true;
+    tag.region = region[v];
+    return tag;
+}
+
+static struct remat_tag_change
+change_of(const struct remat_graph *g, const struct tags *before, remat_node v)
+{
+    return (struct remat_tag_change){
+        .node = v,
+        .before = tag_of(before->policy, before->has_region, before->region, v),
+        .after = tag_of(g->policy, g->has_ac_graph_id, g->ac_graph_id, v)};
+}
+
+static bool is_change(const struct remat_tag_change *change)
+{
+    return change->before.policy != change->after.policy ||
+           change->before.has_region != change->after.has_region ||
+           change->before.region != change->after.region;
 }
 
 static enum remat_status list_changes(struct remat_pass_work *w,
@@ -102,18 +119,21 @@ static enum remat_status list_changes(struct remat_pass_work *w,
     struct remat_tag_change *changes;
     uint32_t n = 0;
 
-    for (remat_node v = 0; v < g->n; v++)
-        n += is_changed(g, before, v);
+    for (remat_node v = 0; v < g->n; v++) {
+        struct remat_tag_change change = change_of(g, before, v);
+
+        n += is_change(&change);
+    }
     changes = REMAT_NEW_ARRAY(&w->job->arena, struct remat_tag_change, n);
     if (changes == NULL)
         return remat_pass_no_memory(w);
     n = 0;
-    for (remat_node v = 0; v < g->n; v++)
-        if (is_changed(g, before, v))
-            changes[n++] = (struct remat_tag_change){
-                .node = v,
-                .before = (enum remat_policy)before->policy[v],
-                .after = (enum remat_policy)g->policy[v]};
+    for (remat_node v = 0; v < g->n; v++) {
+        struct remat_tag_change change = change_of(g, before, v);
+
+        if (is_change(&change))
+            changes[n++] = change;
+    }
     report->changes = changes;
     report->n_changes = n;
     return REMAT_OK;
@@ -271,9 +291,11 @@ enum remat_policy remat_graph_tag(const struct remat_job *job, remat_node node,
                                   bool *has_region, int64_t *region)
 {
     const struct remat_graph *g = &job->graph;
+    struct remat_tag tag;
 
     assert(g->sealed && node < g->n);
-    *has_region = g->policy[node] != REMAT_UNTAGGED && g->has_ac_graph_id[node];
-    *region = *has_region ? g->ac_graph_id[node] : 0;
-    return (enum remat_policy)g->policy[node];
+    tag = tag_of(g->policy, g->has_ac_graph_id, g->ac_graph_id, node);
+    *has_region = tag.has_region;
+    *region = tag.region;
+    return tag.policy;
 }

@@ -60,6 +60,17 @@ struct proto_options {
     int64_t deadline_ms;
 };
 
+/* A pass of the request and, once applied, what it did. */
+struct proto_pass {
+    const char *name;
+    struct remat_pass core;
+    struct remat_pass_report report;
+};
+struct proto_passes {
+    struct proto_pass *at;
+    uint32_t n;
+};
+
 /* The parts of a request, wherever they stood. */
 struct proto_parts {
     json_t *graph;
@@ -105,10 +116,15 @@ void proto_options_init(struct proto_options *options);
 /* Lays the members of `json` (NULL: none) over `options`. */
 bool proto_decode_options(struct proto_problem *problem, json_t *json,
                           struct proto_options *options);
-/* Whether every pass is known; then whether what is asked for is built. */
-bool proto_decode_passes(struct proto_problem *problem, json_t *json);
+/* Whether what is asked for is built. */
 bool proto_check_built(struct proto_problem *problem,
-                       const struct proto_options *options, json_t *passes);
+                       const struct proto_options *options);
+
+/* ---- decode_passes.c ---- */
+/* All passes (NULL: none), in the job's arena. What depends on the graph is
+ * core's to check. */
+bool proto_decode_passes(struct proto_decoder *d, json_t *json,
+                         struct proto_passes *passes);
 
 /* ---- decode_common.c ---- */
 bool proto_decode_fail(struct proto_problem *problem,

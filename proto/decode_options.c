@@ -1,5 +1,5 @@
 /*
- * decode_options.c: options and passes of a request. What is not known is
+ * decode_options.c: the options of a request. What is not known is
  * refused, with the nearest known name: a silently ignored option is a wrong
  * answer.
  */
@@ -226,89 +226,6 @@ bool proto_decode_options(struct proto_problem *problem, json_t *json,
     return true;
 }
 
-/* ---- passes ---- */
-
-static const char *const pass_names[] = {"sac_policy", "stage_recomputation",
-                                         "fsdp_all_gather", "autoparallel",
-                                         "repair_tags"};
-static const char *const sac_fields[] = {"pass", "save", "otherwise",
-                                         "modules"};
-static const char *const stage_fields[] = {"pass", "stage_size_gib"};
-static const char *const gather_fields[] = {"pass", "reshard_after_forward"};
-static const char *const autoparallel_fields[] = {"pass", "stage_size_gib",
-                                                  "save"};
-static const struct proto_words pass_fields[] = {
-    {sac_fields, 4},          {stage_fields, 2}, {gather_fields, 2},
-    {autoparallel_fields, 3}, {sac_fields, 1},
-};
-
-static bool decode_pass_name(struct proto_problem *problem, json_t *pass,
-                             const struct proto_path *path, int *index)
-{
-    json_t *name = json_object_get(pass, "pass");
-    struct proto_path inner = proto_path_key(path, "pass");
-    char advice[256];
-
-    if (!json_is_string(name))
-        return proto_decode_fail(problem, PROTO_UNKNOWN_PASS, path,
-                                 "a pass is an object with its name in "
-                                 "\"pass\", such as {\"pass\": "
-                                 "\"repair_tags\"}");
-    *index = proto_words_find(PROTO_WORDS(pass_names), json_string_value(name));
-    if (*index >= 0)
-        return true;
-    proto_words_advise(PROTO_WORDS(pass_names), json_string_value(name), advice,
-                       sizeof(advice));
-    return proto_decode_fail(problem, PROTO_UNKNOWN_PASS, &inner,
-                             "there is no pass \"%s\", %s",
-                             json_string_value(name), advice);
-}
-
-static bool decode_pass(struct proto_problem *problem, json_t *pass,
-                        const struct proto_path *path)
-{
-    char advice[256];
-    const char *key;
-    json_t *member;
-    int i = 0;
-
-    if (!decode_pass_name(problem, pass, path, &i))
-        return false;
-    json_object_foreach (pass, key, member) {
-        struct proto_path inner = proto_path_key(path, key);
-
-        if (proto_words_find(pass_fields[i], key) >= 0)
-            continue;
-        proto_words_advise(pass_fields[i], key, advice, sizeof(advice));
-        return proto_decode_fail(problem, PROTO_UNKNOWN_PASS, &inner,
-                                 "the pass %s has no member \"%s\", %s",
-                                 pass_names[i], key, advice);
-    }
-    return true;
-}
-
-bool proto_decode_passes(struct proto_problem *problem, json_t *json)
-{
-    struct proto_path root = {0};
-    struct proto_path path = proto_path_key(&root, "passes");
-    json_t *pass;
-    size_t i;
-
-    if (json == NULL)
-        return true;
-    if (!json_is_array(json))
-        return proto_decode_fail(problem, PROTO_UNKNOWN_PASS, &path,
-                                 "passes is a list of passes, found %s",
-                                 proto_json_kind(json));
-    json_array_foreach (json, i, pass) {
-        struct proto_path inner = proto_path_index(&path, i);
-
-        if (!decode_pass(problem, pass, &inner))
-            return false;
-    }
-    return true;
-}
-
 /* ---- what this version does not do ---- */
 
 static bool fail_unbuilt(struct proto_problem *problem, const char *pointer,
@@ -320,20 +237,9 @@ static bool fail_unbuilt(struct proto_problem *problem, const char *pointer,
 }
 
 bool proto_check_built(struct proto_problem *problem,
-                       const struct proto_options *options, json_t *passes)
+                       const struct proto_options *options)
 {
-    const char *name;
-
-    if (options->core.memory_limit_bytes >= 0)
-        return fail_unbuilt(problem, "/options/memory_limit_bytes",
-                            "memory_limit_bytes", "leave it out");
-    if (json_array_size(passes) == 0)
-        return true;
-    name =
-        json_string_value(json_object_get(json_array_get(passes, 0), "pass"));
-    proto_problem_set(problem, PROTO_NOT_IMPLEMENTED, "/passes/0",
-                      "the pass %s is not built in this version, send the "
-                      "graph with its tags and without passes",
-                      name);
-    return false;
+    return options->core.memory_limit_bytes < 0 ||
+           fail_unbuilt(problem, "/options/memory_limit_bytes",
+                        "memory_limit_bytes", "leave it out");
 }

@@ -233,23 +233,35 @@ static void add_notes(struct proto_text *text,
     }
 }
 
+static void add_list(struct proto_text *text,
+                     const struct proto_decision *decision,
+                     const struct remat_diagnostic *diagnostics, uint32_t n,
+                     bool *is_first)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (decision->explain == PROTO_EXPLAIN_NONE &&
+            diagnostics[i].severity != REMAT_ERROR)
+            continue;
+        if (!*is_first)
+            proto_text_puts(text, ",");
+        *is_first = false;
+        add_diagnostic(text, decision, &diagnostics[i]);
+    }
+}
+
 static void add_diagnostics(struct proto_text *text,
                             const struct proto_decision *decision)
 {
     const struct remat_plan *plan = decision->plan;
+    const struct proto_passes *passes = decision->passes;
     bool is_first = true;
 
     proto_encode_key(text, "diagnostics");
     proto_text_puts(text, "[");
-    for (uint32_t i = 0; i < plan->n_diagnostics; i++) {
-        if (decision->explain == PROTO_EXPLAIN_NONE &&
-            plan->diagnostics[i].severity != REMAT_ERROR)
-            continue;
-        if (!is_first)
-            proto_text_puts(text, ",");
-        is_first = false;
-        add_diagnostic(text, decision, &plan->diagnostics[i]);
-    }
+    for (uint32_t i = 0; passes != NULL && i < passes->n; i++)
+        add_list(text, decision, passes->at[i].report.diagnostics,
+                 passes->at[i].report.n_diagnostics, &is_first);
+    add_list(text, decision, plan->diagnostics, plan->n_diagnostics, &is_first);
     if (decision->explain != PROTO_EXPLAIN_NONE)
         add_notes(text, decision, is_first);
     proto_text_puts(text, "]");
@@ -272,8 +284,7 @@ void proto_encode_plan(struct proto_text *text,
     add_diagnostics(text, decision);
     if (decision->explain == PROTO_EXPLAIN_FULL)
         proto_encode_full(text, decision);
-    proto_encode_key(text, "passes");
-    proto_text_puts(text, "[]");
+    proto_encode_passes(text, decision);
     add_words(text, "engine", PROTO_ENGINE);
     add_words(text, "digest", decision->digest);
     proto_text_puts(text, "}\n");

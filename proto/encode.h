@@ -15,6 +15,7 @@ struct proto_decision {
     const char *name; /* of the graph, or NULL; text only */
     const char *digest;
     enum proto_explain explain;
+    const struct proto_passes *passes; /* applied; NULL: none */
 };
 
 const char *proto_outcome_name(enum remat_outcome outcome);
@@ -33,6 +34,20 @@ void proto_encode_names(struct proto_text *text, const struct remat_job *job,
                         struct remat_nodes nodes);
 void proto_encode_name(struct proto_text *text, const struct remat_job *job,
                        remat_node node);
+
+/* ---- encode_passes.c: what each pass changed, and tags on their own ---- */
+/* `,"passes":[...]` */
+void proto_encode_passes(struct proto_text *text,
+                         const struct proto_decision *decision);
+/* {"tags":{node:[policy,region or null]}}, tagged nodes only. */
+void proto_encode_tags(struct proto_text *text, const struct remat_job *job);
+/* A line for each pass; a line for each of their diagnostics, with `before` in
+ * front of it. */
+void proto_report_passes(struct proto_text *text,
+                         const struct proto_passes *passes);
+void proto_report_pass_remarks(struct proto_text *text,
+                               const struct proto_passes *passes,
+                               const char *before);
 
 /* ---- notes.c: diagnostics of the decoder ---- */
 enum {

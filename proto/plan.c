@@ -8,6 +8,7 @@
 #include "digest.h"
 #include "encode.h"
 #include "json.h"
+#include "passes.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -48,6 +49,7 @@ struct call {
     struct proto_budget budget;
     struct remat_job *job;
     struct proto_options options;
+    struct proto_passes passes;
     struct proto_notes notes;
     const char *name;
     uint64_t started_ns;
@@ -206,7 +208,8 @@ static bool decode_graph(struct call *call, const struct proto_parts *parts)
         .problem = &call->answer->problem,
         .limits = &call->env->limits,
     };
-    bool done = proto_decode_graph(&decoder, parts);
+    bool done = proto_decode_passes(&decoder, parts->passes, &call->passes) &&
+                proto_decode_graph(&decoder, parts);
 
     call->answer->n_nodes = remat_graph_n_nodes(call->job);
     call->notes = decoder.notes;
@@ -224,8 +227,7 @@ static bool decode_tree(struct call *call, struct proto_json *json)
     if (!parse_parts(call, json, &parts) ||
         !proto_decode_options(problem, parts.options, options) ||
         !proto_decode_options(problem, parts.more_options, options) ||
-        !proto_decode_passes(problem, parts.passes) ||
-        !proto_check_built(problem, options, parts.passes))
+        !proto_check_built(problem, options))
         return false;
     call->is_enveloped = parts.is_enveloped;
     set_deadline(call);
@@ -319,6 +321,32 @@ static bool fail_solve(struct call *call, enum remat_status status,
     return false;
 }
 
+static bool fail_pass(struct call *call, uint32_t number,
+                      enum remat_status status, const struct remat_error *error)
+{
+    char pointer[sizeof(call->answer->problem.pointer)];
+
+    if (status != REMAT_E_OPTION)
+        return fail_solve(call, status, error);
+    proto_pass_pointer(number, error->detail, pointer, sizeof(pointer));
+    proto_problem_set(&call->answer->problem, PROTO_UNKNOWN_OPTION, pointer,
+                      "the pass %s: %s", call->passes.at[number].name,
+                      error->detail);
+    return false;
+}
+
+static bool apply_passes(struct call *call)
+{
+    struct remat_error error = {.node = REMAT_NONE};
+    uint32_t failed = 0;
+    enum remat_status status;
+
+    enter_phase(call, PROTO_PHASE_CLASSIFY);
+    status = proto_passes_apply(call->job, &call->passes, &failed, &error);
+    call->answer->n_steps = remat_job_steps(call->job);
+    return status == REMAT_OK || fail_pass(call, failed, status, &error);
+}
+
 static bool solve(struct call *call, const struct remat_plan **plan)
 {
     struct remat_error error = {.node = REMAT_NONE};
@@ -341,6 +369,7 @@ static bool encode(struct call *call, const struct remat_plan *plan)
         .name = call->name,
         .digest = answer->digest,
         .explain = call->options.explain,
+        .passes = &call->passes,
     };
     struct proto_text text;
 
@@ -357,6 +386,50 @@ static bool encode(struct call *call, const struct remat_plan *plan)
     return true;
 }
 
+static bool encode_tags(struct call *call)
+{
+    struct proto_answer *answer = call->answer;
+    struct proto_text text;
+    size_t n_remarks;
+
+    proto_text_init(&text, &call->budget);
+    proto_report_pass_remarks(&text, &call->passes, "");
+    if (text.length > 0 || text.failed) {
+        answer->remarks = proto_text_take(&text, &n_remarks);
+        if (answer->remarks == NULL)
+            return proto_decode_no_memory(&answer->problem, &call->budget);
+    }
+    proto_encode_tags(&text, call->job);
+    answer->body = proto_text_take(&text, &answer->length);
+    if (answer->body == NULL)
+        return proto_decode_no_memory(&answer->problem, &call->budget);
+    answer->result = PROTO_PLAN;
+    return true;
+}
+
+/* ---- a request ---- */
+
+static void begin(struct call *call)
+{
+    *call->answer = (struct proto_answer){.result = PROTO_PROBLEM};
+    call->budget.limit_bytes = call->env->limits.memory_bytes;
+    call->budget.stop = should_stop;
+    call->budget.stop_context = call;
+    start_clock(call);
+}
+
+static void end(struct call *call)
+{
+    if (call->answer->result == PROTO_PROBLEM && call->budget.stopped) {
+        call->answer->problem =
+            (struct proto_problem){.kind = PROTO_NO_PROBLEM};
+        report_stopped(call); /* it knows which clock ran out */
+    }
+    remat_job_free(call->job);
+    enter_phase(call, PROTO_PHASE_ENCODE);
+    call->answer->memory_bytes = call->budget.peak_bytes;
+}
+
 void proto_plan(const struct proto_env *env,
                 const struct proto_request *request,
                 struct proto_answer *answer)
@@ -364,27 +437,33 @@ void proto_plan(const struct proto_env *env,
     struct call call = {.env = env, .request = request, .answer = answer};
     const struct remat_plan *plan = NULL;
 
-    *answer = (struct proto_answer){.result = PROTO_PROBLEM};
-    call.budget.limit_bytes = env->limits.memory_bytes;
-    call.budget.stop = should_stop;
-    call.budget.stop_context = &call;
-    start_clock(&call);
-    if (decode(&call) && solve(&call, &plan)) {
+    begin(&call);
+    if (decode(&call) && apply_passes(&call) && solve(&call, &plan)) {
         enter_phase(&call, PROTO_PHASE_ENCODE);
         encode(&call, plan);
     }
-    if (answer->result == PROTO_PROBLEM && call.budget.stopped) {
-        answer->problem = (struct proto_problem){.kind = PROTO_NO_PROBLEM};
-        report_stopped(&call); /* it knows which clock ran out */
+    end(&call);
+}
+
+void proto_tags(const struct proto_env *env,
+                const struct proto_request *request,
+                struct proto_answer *answer)
+{
+    struct call call = {.env = env, .request = request, .answer = answer};
+
+    begin(&call);
+    if (decode(&call) && apply_passes(&call)) {
+        enter_phase(&call, PROTO_PHASE_ENCODE);
+        encode_tags(&call);
     }
-    remat_job_free(call.job);
-    enter_phase(&call, PROTO_PHASE_ENCODE);
-    answer->memory_bytes = call.budget.peak_bytes;
+    end(&call);
 }
 
 void proto_answer_release(struct proto_answer *answer)
 {
     proto_free(answer->body);
+    proto_free(answer->remarks);
     answer->body = NULL;
+    answer->remarks = NULL;
     answer->length = 0;
 }

@@ -15,6 +15,7 @@ static void add_heading(struct proto_text *text,
         proto_text_puts(text, ": ");
     }
     proto_text_format(text, "a joint graph of %" PRIu32 " nodes\n", n);
+    proto_report_passes(text, decision->passes);
 }
 
 static void add_total(struct proto_text *text, const struct remat_plan *plan)
@@ -91,6 +92,7 @@ static void add_remarks(struct proto_text *text,
     struct proto_note note;
     unsigned at = 0;
 
+    proto_report_pass_remarks(text, decision->passes, "\n");
     for (uint32_t i = 0; i < plan->n_diagnostics; i++) {
         if (plan->diagnostics[i].severity == REMAT_ERROR)
             continue;

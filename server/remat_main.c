@@ -14,19 +14,22 @@ static const char help_text[] =
     "  remat plan FILE|-   the plan for a joint graph document (- is\n"
     "                      standard input), as rematd answers POST\n"
     "                      /v1/plans\n"
+    "  remat tags FILE|-   the tags of a graph after passes over them:\n"
+    "                      {\"tags\": {node: [tag, region or null]}}\n"
     "  remat ping [URL]    exit 0 when a rematd answers GET /livez there,\n"
     "                      4 when not. Default: the port of REMATD_LISTEN,\n"
     "                      else http://127.0.0.1:7433. A path in URL is asked\n"
     "                      for instead: http://127.0.0.1:7433/readyz\n"
     "  remat --help, remat --version\n"
     "\n"
-    "Flags of plan\n"
+    "Flags of plan and tags\n"
     "  --options JSON      options, laid over those of the document:\n"
     "                      '{\"recompute_views\": true}'\n"
     "  --passes JSON       passes, instead of those of the document\n"
     "  --format json|text  json (default): the document rematd answers;\n"
-    "                      text: a report for people: what is saved, how\n"
-    "                      large it is and why, what is recomputed\n"
+    "                      text (plan only): a report for people: what is\n"
+    "                      saved, how large it is and why, what is\n"
+    "                      recomputed\n"
     "  --timings           time by phase, nodes, steps, memory, on stderr\n"
     "  --max-body BYTES    refuse a larger document (takes K, M, G)\n"
     "  --max-nodes N       refuse a graph with more nodes\n"
@@ -55,15 +58,15 @@ static enum cli_exit refuse_unbuilt(const char *command)
     struct proto_problem problem = {0};
 
     proto_problem_set(&problem, PROTO_NOT_IMPLEMENTED, NULL,
-                      "the command %s is not built in this version; plan and "
-                      "ping are",
+                      "the command %s is not built in this version; plan, "
+                      "tags and ping are",
                       command);
     return cli_problem_print(&problem);
 }
 
 static bool is_unbuilt(const char *command)
 {
-    static const char *const names[] = {"tags", "frontier", "explain", "diff",
+    static const char *const names[] = {"frontier", "explain", "diff",
                                         "report"};
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
@@ -94,6 +97,8 @@ int main(int argc, char **argv)
         return print_text("remat (" PROTO_ENGINE ")\n");
     if (strcmp(argv[1], "plan") == 0)
         return cli_plan(argc - 2, argv + 2);
+    if (strcmp(argv[1], "tags") == 0)
+        return cli_tags(argc - 2, argv + 2);
     if (strcmp(argv[1], "ping") == 0)
         return cli_ping(argc - 2, argv + 2);
     if (is_unbuilt(argv[1]))

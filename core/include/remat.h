@@ -326,16 +326,21 @@ struct remat_pass {
     bool reshard_after_forward;  /* fsdp_all_gather */
 };
 
+struct remat_tag {
+    enum remat_policy policy;
+    bool has_region; /* never when untagged */
+    int64_t region;
+};
 struct remat_tag_change {
     remat_node node;
-    enum remat_policy before;
-    enum remat_policy after;
+    struct remat_tag before;
+    struct remat_tag after;
 };
 
 struct remat_diagnostic;
 
 struct remat_pass_report {
-    const struct remat_tag_change *changes; /* node order; also region only */
+    const struct remat_tag_change *changes; /* node order */
     uint32_t n_changes;
     const struct remat_diagnostic *diagnostics;
     uint32_t n_diagnostics;

@@ -14,8 +14,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PROTO_ENGINE "rematd/0.1.0" /* goes into digests: any change of
-                                       behaviour changes it */
+#define PROTO_ENGINE                                   \
+    "rematd/0.1.0" /* goes into digests: any change of \
+                      behaviour changes it */
 
 struct proto_limits {
     size_t body_bytes;   /* of one document */
@@ -105,7 +106,10 @@ void proto_problem_set(struct proto_problem *problem,
 char *proto_problem_encode(const struct proto_problem *problem,
                            const char *request_id);
 
-enum proto_format { PROTO_JSON, PROTO_TEXT };
+enum proto_format {
+    PROTO_JSON,
+    PROTO_TEXT
+};
 
 enum proto_result {
     PROTO_PLAN,    /* a plan: body holds it */
@@ -118,11 +122,13 @@ struct proto_answer {
     struct proto_problem problem;
     char *body; /* NUL-terminated, newline at the end; proto_answer_release */
     size_t length;
-    char digest[65];      /* lower-case hex SHA-256 of the canonical request */
-    const char *outcome;  /* "plan", "infinite_flow", "invalid_output" or NULL */
-    uint32_t n_nodes;     /* of the graph, 0 when it was not read */
-    uint64_t n_steps;     /* the solver's effort */
-    size_t memory_bytes;  /* peak of tree, graph and solver */
+    char *remarks;   /* of proto_tags: a line for each diagnostic of a pass, or
+                        NULL; proto_answer_release */
+    char digest[65]; /* lower-case hex SHA-256 of the canonical request */
+    const char *outcome; /* "plan", "infinite_flow", "invalid_output" or NULL */
+    uint32_t n_nodes;    /* of the graph, 0 when it was not read */
+    uint64_t n_steps;    /* the solver's effort */
+    size_t memory_bytes; /* peak of tree, graph and solver */
     uint64_t phase_ns[PROTO_N_PHASES]; /* zero without a clock */
 };
 
@@ -143,6 +149,12 @@ void proto_start(void);
 /* Decode, solve, verify, encode. Never fails otherwise than by a problem in the
  * answer. The same request gives the same bytes. Release the answer. */
 void proto_plan(const struct proto_env *env,
+                const struct proto_request *request,
+                struct proto_answer *answer);
+/* Decode, apply the passes, encode: {"tags":{node:[policy, region or null]}}
+ * for every tagged node. Options are checked and do nothing. The result is
+ * PROTO_PLAN or PROTO_PROBLEM. */
+void proto_tags(const struct proto_env *env,
                 const struct proto_request *request,
                 struct proto_answer *answer);
 void proto_answer_release(struct proto_answer *answer);

@@ -100,7 +100,7 @@ def with_tags(graph, tags):
 
 def changes_between(graph, before, after):
     """What a pass must report, in node order."""
-    return [[d["name"], (before.get(d["name"]) or [None])[0], (after.get(d["name"]) or [None])[0]]
+    return [[d["name"], before.get(d["name"]), after.get(d["name"])]
             for d in graph["nodes"] if before.get(d["name"]) != after.get(d["name"])]
 
 

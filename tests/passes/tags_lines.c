@@ -130,10 +130,12 @@ static json_t *name_of(const struct run *run, remat_node v)
                            : json_string(remat_graph_node(run->job, v)->name);
 }
 
-static json_t *policy_json(enum remat_policy policy)
+static json_t *tag_json(struct remat_tag tag)
 {
-    return policy == REMAT_UNTAGGED ? json_null()
-                                    : json_string(policies[policy]);
+    if (tag.policy == REMAT_UNTAGGED)
+        return json_null();
+    return json_pack("[so]", policies[tag.policy],
+                     tag.has_region ? json_integer(tag.region) : json_null());
 }
 
 static json_t *tags_json(const struct run *run)
@@ -149,8 +151,7 @@ static json_t *tags_json(const struct run *run)
         if (policy != REMAT_UNTAGGED)
             json_object_set_new(
                 tags, remat_graph_node(run->job, v)->name,
-                json_pack("[oo]", policy_json(policy),
-                          has_region ? json_integer(region) : json_null()));
+                tag_json((struct remat_tag){policy, has_region, region}));
     }
     return tags;
 }
@@ -164,8 +165,8 @@ static void add_report(struct run *run, const struct remat_pass_report *report)
         const struct remat_tag_change *c = &report->changes[i];
 
         json_array_append_new(changes, json_pack("[ooo]", name_of(run, c->node),
-                                                 policy_json(c->before),
-                                                 policy_json(c->after)));
+                                                 tag_json(c->before),
+                                                 tag_json(c->after)));
     }
     for (uint32_t i = 0; i < report->n_diagnostics; i++) {
         const struct remat_diagnostic *d = &report->diagnostics[i];

@@ -362,7 +362,7 @@ class Repair(Rules):
         answer = self.tagger.ask(g, [{"pass": "repair_tags"}, {"pass": "repair_tags"}])
         self.assertEqual(answer["passes"][1]["changes"], [])
         before = tagging.tags_of(g)
-        self.assertEqual(answer["passes"][0]["changes"], [[d["name"], before[d["name"]][0], None] for d in g["nodes"]
+        self.assertEqual(answer["passes"][0]["changes"], [[d["name"], before[d["name"]], None] for d in g["nodes"]
                                                           if d["name"] in before and d["name"] not in answer["tags"]])
         self.assertEqual(answer["tags"], {n: t for n, t in before.items() if n in answer["tags"]})
         return [n for n in before if n not in answer["tags"]]

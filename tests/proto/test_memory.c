@@ -162,7 +162,7 @@ START_TEST(refusals_survive_every_failure)
          .options = "{}"},
         {.body = SMALL_GRAPH(Y_ARGS, ""), .options = "{\"profile\":3}"},
         {.body = SMALL_GRAPH(Y_ARGS, ""),
-         .passes = "[{\"pass\":\"repair_tags\"}]"},
+         .passes = "[{\"pass\":\"repair_tags\",\"x\":1}]"},
         {.body = SMALL_GRAPH(Y_ARGS, "\"a\":1,\"a\":2,")},
         {.body = "{\"schema\":"},
     };

@@ -66,7 +66,24 @@ class TestPlan(unittest.TestCase):
     def test_passes(self):
         self.assertEqual(remat("plan", "-", "--passes", "[]", stdin=TINY).returncode, 0)
         done = remat("plan", "-", "--passes", '[{"pass": "repair_tags"}]', stdin=TINY)
-        self.assert_problem(done, 4, "not-implemented")
+        self.assertEqual(json.loads(done.stdout)["passes"], [{"pass": "repair_tags", "changed": 0, "changes": []}])
+        done = remat("plan", "-", "--passes", '[{"pass": "repair"}]', stdin=TINY)
+        self.assert_problem(done, 1, "unknown-pass")
+
+    def test_tags(self):
+        policy = '[{"pass": "sac_policy", "otherwise": "must_save", "save": ["mylib.absent.default"]}]'
+        done = remat("tags", "-", "--passes", policy, stdin=TINY)
+        calls = [d["name"] for d in json.loads(TINY)["nodes"] if d["op"] == "call_function" and
+                 d.get("partitioner_tag") not in ("is_backward", "must_be_in_backward")]
+        self.assertGreater(len(calls), 0)
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(json.loads(done.stdout), {"tags": {name: ["must_save", 1] for name in calls}})
+        self.assertIn(b"pass-matched-nothing", done.stderr)
+        done = remat("tags", "-", stdin=TINY)
+        self.assertEqual((json.loads(done.stdout), done.stderr), ({"tags": {}}, b""))
+        self.assert_problem(remat("tags", "-", "--passes", '[{"pass": "autoparallel"}]', stdin=TINY), 1, "unknown-pass")
+        self.assertEqual(remat("tags", "-", "--format", "text", stdin=TINY).returncode, 2)
+        self.assertEqual(remat("tags").returncode, 2)
 
     def test_bad_input(self):
         self.assert_problem(remat("plan", "-", stdin=b"{"), 1, "malformed-json")
@@ -133,7 +150,7 @@ class TestPlan(unittest.TestCase):
             self.assertEqual((done.returncode, done.stderr), (0, b""))
 
     def test_not_built(self):
-        for command in ("tags", "frontier", "explain", "diff", "report"):
+        for command in ("frontier", "explain", "diff", "report"):
             with self.subTest(command):
                 document = self.assert_problem(remat(command, "x"), 4, "not-implemented")
                 self.assertIn(command, document["detail"])

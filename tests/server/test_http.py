@@ -81,10 +81,15 @@ class TestPlans(WithDaemon):
         response = self.daemon.plan(graphs.encode({**graphs.tiny(), "schema": "remat/graph/v9"}))
         self.assert_problem(response, 422, "unknown-schema")
 
-    def test_passes_are_not_built(self):
-        response = self.daemon.plan(graphs.encode({**graphs.tiny(), "passes": [{"pass": "repair_tags"}]}))
-        self.assert_problem(response, 501, "not-implemented")
-        self.assertIn("repair_tags", response.json["detail"])
+    def test_passes(self):
+        policy = {"pass": "sac_policy", "otherwise": "must_save"}
+        response = self.daemon.plan(graphs.encode({**graphs.tiny(), "passes": [policy, {"pass": "repair_tags"}]}))
+        self.assertEqual(response.status, 200)
+        self.assertEqual([p["pass"] for p in response.json["passes"]], ["sac_policy", "repair_tags"])
+        self.assertGreater(response.json["passes"][0]["changed"], 0)
+        response = self.daemon.plan(graphs.encode({**graphs.tiny(), "passes": [{**policy, "save": ["aten.nonsense.default"]}]}))
+        self.assert_problem(response, 422, "unknown-option")
+        self.assertIn("aten.nonsense.default", response.json["detail"])
 
     def test_deadline_of_the_document(self):
         document = {**graphs.chain(20000), "options": {"deadline_ms": 1}}
