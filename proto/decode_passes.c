@@ -236,30 +236,30 @@ enum {
     N_KINDS = sizeof(kinds) / sizeof(kinds[0])
 };
 
-static bool decode_name(struct proto_decoder *d, json_t *json,
-                        const struct proto_path *path, const struct kind **kind)
+/* The kind of pass, or NULL and a problem. */
+static const struct kind *decode_name(struct proto_decoder *d, json_t *json,
+                                      const struct proto_path *path)
 {
-    json_t *name = json_object_get(json, "pass");
+    const char *name = json_string_value(json_object_get(json, "pass"));
     struct proto_path inner = proto_path_key(path, "pass");
     const char *names[N_KINDS];
     char advice[256];
 
-    if (!json_is_string(name))
-        return proto_decode_fail(d->problem, PROTO_UNKNOWN_PASS, path,
-                                 "a pass is an object with its name in "
-                                 "\"pass\", such as {\"pass\": "
-                                 "\"repair_tags\"}");
+    if (name == NULL) {
+        proto_decode_fail(d->problem, PROTO_UNKNOWN_PASS, path,
+                          "a pass is an object with its name in \"pass\", such "
+                          "as {\"pass\": \"repair_tags\"}");
+        return NULL;
+    }
     for (size_t i = 0; i < N_KINDS; i++) {
         names[i] = kinds[i].name;
-        *kind = &kinds[i];
-        if (strcmp(names[i], json_string_value(name)) == 0)
-            return true;
+        if (strcmp(names[i], name) == 0)
+            return &kinds[i];
     }
-    proto_words_advise(PROTO_WORDS(names), json_string_value(name), advice,
-                       sizeof(advice));
-    return proto_decode_fail(d->problem, PROTO_UNKNOWN_PASS, &inner,
-                             "there is no pass \"%s\", %s",
-                             json_string_value(name), advice);
+    proto_words_advise(PROTO_WORDS(names), name, advice, sizeof(advice));
+    proto_decode_fail(d->problem, PROTO_UNKNOWN_PASS, &inner,
+                      "there is no pass \"%s\", %s", name, advice);
+    return NULL;
 }
 
 static bool check_members(struct proto_decoder *d, json_t *json,
@@ -291,10 +291,9 @@ static bool check_members(struct proto_decoder *d, json_t *json,
 static bool decode_pass(struct proto_decoder *d, json_t *json,
                         const struct proto_path *path, struct proto_pass *pass)
 {
-    const struct kind *kind = NULL;
+    const struct kind *kind = decode_name(d, json, path);
 
-    if (!decode_name(d, json, path, &kind) ||
-        !check_members(d, json, path, kind))
+    if (kind == NULL || !check_members(d, json, path, kind))
         return false;
     pass->name = kind->name;
     pass->core.kind = kind->kind;

@@ -4,6 +4,7 @@
 #include "passes.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum remat_status proto_passes_apply(struct remat_job *job,
@@ -27,11 +28,10 @@ void proto_pass_pointer(uint32_t number, const char *detail, char *pointer,
                         size_t size)
 {
     size_t n = strcspn(detail, "[: ");
-    unsigned index;
 
-    if (sscanf(detail + n, "[%u]:", &index) == 1)
-        snprintf(pointer, size, "/passes/%u/%.*s/%u", number, (int)n, detail,
-                 index);
+    if (detail[n] == '[')
+        snprintf(pointer, size, "/passes/%u/%.*s/%lu", number, (int)n, detail,
+                 strtoul(detail + n + 1, NULL, 10));
     else
         snprintf(pointer, size, "/passes/%u/%.*s", number, (int)n, detail);
 }

@@ -27,6 +27,7 @@ struct request {
     const char *options;
     const char *passes;
     enum proto_format format;
+    bool only_tags;
 };
 
 static struct proto_answer plan(const struct request *r)
@@ -40,7 +41,10 @@ static struct proto_answer plan(const struct request *r)
     struct proto_env env;
 
     env_init(&env);
-    proto_plan(&env, &request, &answer);
+    if (r->only_tags)
+        proto_tags(&env, &request, &answer);
+    else
+        proto_plan(&env, &request, &answer);
     return answer;
 }
 
@@ -153,6 +157,29 @@ START_TEST(invalid_outputs_survive_every_failure)
 }
 END_TEST
 
+START_TEST(passes_survive_every_failure)
+{
+    static const char passes[] =
+        "[{\"pass\":\"sac_policy\",\"modules\":\"blocks.*\",\"save\":["
+        "\"aten.mm.default\",{\"op\":\"mylib.none.default\",\"every\":2}]},"
+        "{\"pass\":\"fsdp_all_gather\",\"reshard_after_forward\":true},"
+        "{\"pass\":\"fsdp_all_gather\",\"reshard_after_forward\":false},"
+        "{\"pass\":\"autoparallel\",\"stage_size_gib\":\"auto\"},"
+        "{\"pass\":\"repair_tags\"}]";
+    char *body = read_corpus("gpt2_4l_1", NULL);
+
+    proto_start();
+    fail_each(&(struct request){.body = body, .passes = passes});
+    fail_each(&(struct request){
+        .body = body, .passes = passes, .format = PROTO_TEXT});
+    fail_each(
+        &(struct request){.body = body, .passes = passes, .only_tags = true});
+    fail_each(&(struct request){
+        .body = SMALL_GRAPH(Y_ARGS, ""), .passes = passes, .only_tags = true});
+    free(body);
+}
+END_TEST
+
 /* A refusal found late stays that refusal until memory fails before it. */
 START_TEST(refusals_survive_every_failure)
 {
@@ -191,4 +218,4 @@ END_TEST
 
 SUITE("memory", real_graphs_survive_every_failure,
       conflicts_survive_every_failure, invalid_outputs_survive_every_failure,
-      refusals_survive_every_failure)
+      passes_survive_every_failure, refusals_survive_every_failure)
