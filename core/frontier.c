@@ -13,6 +13,17 @@
 
 enum { N_BUDGETS = 19, PARTS = 20 }; /* 0.05 to 0.95 */
 
+/* How budgets are filled. The first is what a budget means; the others reach
+ * into dents that it leaves. */
+static const struct filling {
+    enum remat_knapsack solver;
+    enum remat_estimator estimator;
+} fillings[] = {
+    {REMAT_KNAPSACK_DP, REMAT_ESTIMATE_FLOPS},
+    {REMAT_KNAPSACK_DP, REMAT_ESTIMATE_TESTING},
+    {REMAT_KNAPSACK_GREEDY, REMAT_ESTIMATE_FLOPS},
+};
+
 struct frontier_search {
     struct remat_work work;
     struct remat_error *err;
@@ -40,13 +51,17 @@ static bool is_dominated(const struct frontier_search *f,
 static void add_point(struct frontier_search *f, const struct remat_plan *plan,
                       enum remat_point_kind kind, double budget)
 {
-    f->points[f->n++] =
-        (struct remat_frontier_point){.saved_bytes = plan->saved_bytes,
-                                      .recomputed_flops =
-                                          plan->recomputed_flops,
-                                      .budget = budget,
-                                      .kind = kind,
-                                      .plan = plan};
+    const struct remat_options *o = &f->options;
+
+    f->points[f->n++] = (struct remat_frontier_point){
+        .saved_bytes = plan->saved_bytes,
+        .recomputed_flops = plan->recomputed_flops,
+        .budget = budget,
+        .solver = o->activation_memory_budget_solver,
+        .estimator = o->activation_memory_budget_runtime_estimator,
+        .kind = kind,
+        .plan = plan,
+    };
 }
 
 static enum remat_status note(struct frontier_search *f, const char *code,
@@ -79,7 +94,8 @@ static enum remat_status find_hull(struct frontier_search *f)
                       "budgets are listed");
     if (status != REMAT_OK)
         return status;
-    f->capacity = f->hull.n_points + N_BUDGETS;
+    f->capacity =
+        f->hull.n_points + N_BUDGETS * (uint32_t)REMAT_ARRAY_LEN(fillings);
     f->points = REMAT_NEW_ARRAY(&f->work.job->arena,
                                 struct remat_frontier_point, f->capacity);
     return f->points != NULL ? REMAT_OK
@@ -105,6 +121,22 @@ static enum remat_status add_hull(struct frontier_search *f)
 
 /* ---- budgets ----------------------------------------------------------- */
 
+/* Whether the plan of a budget belongs here: it keeps what has to be kept, and
+ * passes on no tuple (with nothing to choose from, the least is all inputs, of
+ * whatever kind). */
+static bool is_point(const struct frontier_search *f,
+                     const struct remat_plan *plan)
+{
+    if (plan->outcome != REMAT_PLAN ||
+        !remat_frontier_is_faithful(&f->work, plan->recomputed))
+        return false;
+    for (uint32_t i = 0; i < plan->saved.n; i++)
+        if (!remat_is_tensor(f->work.g, plan->saved.at[i]) &&
+            remat_weight(&f->work, plan->saved.at[i]) == REMAT_INFINITE)
+            return false;
+    return true;
+}
+
 /* *is_unknown: there are no budgets' plans, because a size is missing. */
 static enum remat_status add_budget(struct frontier_search *f, double budget,
                                     bool *is_unknown)
@@ -126,8 +158,7 @@ static enum remat_status add_budget(struct frontier_search *f, double budget,
     }
     if (status != REMAT_OK)
         return remat_error_set(f->err, status, err.node, "%s", err.detail);
-    if (plan->outcome != REMAT_PLAN || is_dominated(f, plan) ||
-        !remat_frontier_is_faithful(&f->work, plan->recomputed)) {
+    if (!is_point(f, plan) || is_dominated(f, plan)) {
         remat_arena_rewind(&job->arena, bottom);
         return REMAT_OK;
     }
@@ -138,19 +169,34 @@ static enum remat_status add_budget(struct frontier_search *f, double budget,
     return status;
 }
 
-/* A node's own budget is the only one there is. */
-static enum remat_status add_budgets(struct frontier_search *f)
+/* All budgets filled one way; a node's own budget is the only one there is. */
+static enum remat_status add_budgets(struct frontier_search *f,
+                                     struct filling filling, bool *is_unknown)
 {
     const struct remat_work *w = &f->work;
     enum remat_status status = REMAT_OK;
-    bool is_unknown = false;
 
+    f->options.activation_memory_budget_solver = filling.solver;
+    f->options.activation_memory_budget_runtime_estimator = filling.estimator;
     for (remat_node v = 0; v < w->g->n; v++)
         if (w->live[v] && remat_spec(w->g, v)->has_memory_budget)
             return add_budget(f, remat_spec(w->g, v)->memory_budget,
-                              &is_unknown);
-    for (int i = 1; i <= N_BUDGETS && status == REMAT_OK && !is_unknown; i++)
-        status = add_budget(f, (double)i / PARTS, &is_unknown);
+                              is_unknown);
+    for (int i = 1; i <= N_BUDGETS && status == REMAT_OK && !*is_unknown; i++)
+        status = add_budget(f, (double)i / PARTS, is_unknown);
+    return status;
+}
+
+static enum remat_status add_fillings(struct frontier_search *f)
+{
+    enum remat_status status = REMAT_OK;
+    bool is_unknown = false;
+
+    for (size_t i = 0; i < REMAT_ARRAY_LEN(fillings) && !is_unknown; i++) {
+        status = add_budgets(f, fillings[i], &is_unknown);
+        if (status != REMAT_OK)
+            return status;
+    }
     return status;
 }
 
@@ -231,7 +277,7 @@ static enum remat_status search(struct frontier_search *f)
     if (status == REMAT_OK)
         status = add_hull(f);
     if (status == REMAT_OK)
-        status = add_budgets(f);
+        status = add_fillings(f);
     if (status == REMAT_OK)
         status = order(f);
     if (status != REMAT_OK)

@@ -41,7 +41,7 @@ static remat_node static_origin(const struct remat_work *w, remat_node v)
             break;
         u = input;
     }
-    return g->is_static[u] && g->n_bytes[u] == g->n_bytes[v] ? u : v;
+    return g->is_static[u] && remat_is_tensor(g, u) ? u : v;
 }
 
 /* In node order; an input is chosen once. */

@@ -1,6 +1,7 @@
 # Line-by-line programs of the budget and frontier suites.
 
-BUDGET_TOOLS := $(B)/tests/budget/knapsack_lines $(B)/tests/budget/flops_lines
+BUDGET_TOOLS := $(B)/tests/budget/knapsack_lines $(B)/tests/budget/flops_lines \
+  $(B)/tests/frontier/frontier_lines
 tests: $(BUDGET_TOOLS)
 
 $(B)/tests/budget/knapsack_lines.o: tests/budget/knapsack_lines.c

@@ -581,6 +581,8 @@ struct remat_frontier_point {
     int64_t saved_bytes;      /* of the plan */
     int64_t recomputed_flops; /* of the plan */
     double budget;            /* of a budget's plan; else -1 */
+    enum remat_knapsack solver;     /* of a budget's plan: how it was filled */
+    enum remat_estimator estimator; /* likewise */
     enum remat_point_kind kind;
     bool knee; /* farthest below the line through both ends; one at most */
     /* lists, totals and facts, but no cuts, diagnostics, memory or weights */
@@ -598,11 +600,12 @@ struct remat_frontier {
 /* The trade of saved bytes (static inputs included, every name counted) against
  * recomputed FLOPs: the convex hull of all plans that keep must_save, random,
  * seeded and effectful values, every corner and up to 64 points on each side; and
- * the plans of the budgets 0.05 to 0.95 by the solver dp, compat false, where they
- * lie in a dent of it. Of the options, those about budgets and memory_limit_bytes
+ * the plans of the budgets 0.05 to 0.95, compat false, where they lie in a dent of
+ * it: by dp and FLOPs, by dp with equal runtimes ("testing"), and by greedy.
+ * Attention without dropout counts as seeded nowhere here. Of the options, those about budgets and memory_limit_bytes
  * are not read. Every plan has passed the independent verifier. A graph without a
  * plan is no error, as in remat_plan_solve. REMAT_E_WEIGHT: bytes or FLOPs add up
- * to 2^61. Costs twenty plans, a flow on ever smaller parts of the network for
+ * to 2^61. Costs 58 plans, a flow on ever smaller parts of the network for
  * each point, and O(nodes + edges) for the plan of each. */
 REMAT_NODISCARD enum remat_status
 remat_frontier_solve(struct remat_job *job, const struct remat_options *options,
