@@ -11,6 +11,7 @@
 
 #include "error.h"
 #include "format.h"
+#include "knapsack.h"
 
 enum { N_BUDGETS = 21, N_STARTS = N_BUDGETS + 2 };
 
@@ -88,7 +89,6 @@ static enum remat_status weigh_extremes(struct finder *f)
     struct remat_limit *l = &f->l;
     enum remat_status status = REMAT_OK;
 
-    l->least_flops = INT64_MAX;
     for (int all = 1; all >= 0 && status == REMAT_OK; all--) {
         struct remat_set *set = &f->starts[f->n_starts];
 
@@ -96,8 +96,8 @@ static enum remat_status weigh_extremes(struct finder *f)
             set->in[v] = l->always[v] || (all && l->is_candidate[v]);
         set->budget = 1.0;
         status = remat_limit_weigh(l, set);
-        if (all && status == REMAT_OK && set->verdict.valid)
-            l->least_flops = set->verdict.flops;
+        if (all && status == REMAT_OK && set->verdict.may_be_valid)
+            l->least_flops = set->verdict.least_flops;
         if (status == REMAT_OK)
             add_start(f);
     }
@@ -194,6 +194,34 @@ static enum remat_status lower_from(struct finder *f,
     return status;
 }
 
+/* Weighs all, then all but the largest value, and so on: this passes by where
+ * single moves from either end stop. */
+static enum remat_status drop_by_size(struct finder *f, struct remat_set *set)
+{
+    struct remat_limit *l = &f->l;
+    double *keys = REMAT_NEW_ARRAY(&l->w->job->arena, double, l->w->g->n);
+    enum remat_status status = REMAT_OK;
+    uint32_t *order;
+
+    if (keys == NULL)
+        return no_memory(f);
+    for (remat_node v = 0; v < l->w->g->n; v++) {
+        set->in[v] = l->always[v] || l->is_candidate[v];
+        keys[v] = (double)l->sim.bytes[l->sim.root[v]];
+    }
+    order = remat_sort_descending(&l->w->job->arena, keys, l->w->g->n);
+    if (order == NULL)
+        return no_memory(f);
+    set->budget = 1.0;
+    for (uint32_t i = 0; i < l->w->g->n && status == REMAT_OK; i++) {
+        if (!l->is_candidate[order[i]] || remat_limit_is_over(l))
+            continue;
+        set->in[order[i]] = false;
+        status = remat_limit_weigh(l, set);
+    }
+    return status;
+}
+
 /* Nothing is under the limit so far. Tries all starts, then the lowest again and
  * again. */
 static enum remat_status lower(struct finder *f)
@@ -207,6 +235,7 @@ static enum remat_status lower(struct finder *f)
     if (!remat_set_init(l, &from))
         return no_memory(f);
     l->n_left -= kept_back;
+    status = drop_by_size(f, &from);
     for (uint32_t i = 0; i < f->n_starts && status == REMAT_OK; i++)
         status = lower_from(f, &f->starts[i]);
     do {
@@ -220,6 +249,42 @@ static enum remat_status lower(struct finder *f)
     return status;
 }
 
+/* Whether all plans keep what the sets of the search keep. */
+static bool is_for_all_plans(const struct remat_limit *l)
+{
+    for (remat_node v = 0; v < l->w->g->n; v++)
+        if (l->always[v] && !l->firm[v] && remat_is_tensor(l->w->g, v))
+            return false;
+    return true;
+}
+
+/* Looks for any set below the lowest peak, until there is none. */
+static enum remat_status lower_exactly(struct finder *f)
+{
+    struct remat_limit *l = &f->l;
+    const int64_t limit = l->limit;
+    enum remat_status status;
+
+    l->any_will_do = true;
+    do {
+        l->best.verdict.valid = false;
+        l->limit = l->target = l->lowest.verdict.peak - 1;
+        status = remat_limit_enumerate(l);
+    } while (status == REMAT_OK && l->best.verdict.valid &&
+             l->lowest.verdict.peak > limit);
+    l->any_will_do = false;
+    l->is_lowest = l->is_exact && !l->best.verdict.valid;
+    l->is_exact = false;
+    l->best.verdict.valid = false;
+    l->limit = l->target = limit;
+    if (l->is_lowest && is_for_all_plans(l))
+        l->floor = l->lowest.verdict.peak;
+    if (status != REMAT_OK || l->lowest.verdict.peak > limit)
+        return status;
+    remat_set_copy(l, &l->best, &l->lowest);
+    return REMAT_OK;
+}
+
 /* Looks at all sets last, with what steps are left then. */
 static enum remat_status find(struct finder *f)
 {
@@ -227,8 +292,10 @@ static enum remat_status find(struct finder *f)
 
     if (status == REMAT_OK && !f->l.best.verdict.valid)
         status = lower(f);
+    if (status == REMAT_OK && !f->l.best.verdict.valid)
+        status = lower_exactly(f);
     f->l.target = f->l.limit;
-    if (status == REMAT_OK && !is_optimal(&f->l))
+    if (status == REMAT_OK && f->l.best.verdict.valid && !is_optimal(&f->l))
         status = remat_limit_enumerate(&f->l);
     return status;
 }
@@ -263,9 +330,9 @@ static struct remat_limit_report report_of(const struct remat_limit *l)
     return (struct remat_limit_report){
         .is_asked = true,
         .is_met = is_met,
-        .is_optimal = is_met ? is_optimal(l)
-                             : l->is_exact ||
-                                   l->lowest.verdict.peak <= l->floor,
+        .is_optimal =
+            is_met ? is_optimal(l)
+                   : l->is_lowest || l->lowest.verdict.peak <= l->floor,
         .floor_bytes = l->floor,
         .flops_bound = is_met && is_optimal(l) ? l->best.verdict.flops
                                                : l->least_flops,
@@ -314,11 +381,11 @@ static enum remat_status run(struct finder *f)
         if (!remat_set_init(&f->l, &f->starts[i]))
             return no_memory(f);
     status = weigh_budgets(f);
-    if (status == REMAT_OK)
-        status = weigh_extremes(f);
     if (status != REMAT_OK || f->n_starts == 0)
         return status;
-    status = remat_limit_find_floor(&f->l);
+    status = weigh_extremes(f);
+    if (status == REMAT_OK)
+        status = remat_limit_find_floor(&f->l);
     return status == REMAT_OK ? find(f) : status;
 }
 

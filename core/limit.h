@@ -27,6 +27,10 @@ struct remat_verdict {
     bool valid;     /* both halves can be computed, nothing is computed twice
                        that may not be */
     int64_t flops;  /* recomputed */
+    /* bounds for this set and all its subsets: what only the backward needs may be
+     * left to it there */
+    bool may_be_valid;
+    int64_t least_flops;
     int64_t peak;   /* bytes */
     double excess;  /* bytes over the target, summed over all steps */
 };
@@ -56,7 +60,9 @@ struct remat_limit {
 
     struct remat_set best;   /* least work under the limit */
     struct remat_set lowest; /* least peak */
+    bool any_will_do;        /* one under the limit ends the look at all sets */
     bool is_exact;           /* nothing better than best exists */
+    bool is_lowest;          /* nothing lower than lowest exists */
     int64_t floor;           /* bytes */
     int64_t least_flops;     /* of any plan at all */
 

@@ -4,8 +4,7 @@
  * Depth first over the values that the backward may want, those first that are
  * most work. Until a value is decided it counts as saved where that is good (work)
  * and as not saved where that is good (peak), so both are bounds for all sets
- * below; a branch whose bound is no better than what is known is cut off. Saving
- * more never makes more work, and never makes a set invalid.
+ * below; a branch whose bound is no better than what is known is cut off.
  */
 #include "limit.h"
 
@@ -71,9 +70,11 @@ static bool may_improve(const struct tree *t)
 {
     const struct remat_limit *l = t->l;
 
-    return t->set.verdict.valid &&
+    if (l->any_will_do && l->best.verdict.valid)
+        return false;
+    return t->set.verdict.may_be_valid &&
            (!l->best.verdict.valid ||
-            t->set.verdict.flops < l->best.verdict.flops);
+            t->set.verdict.least_flops < l->best.verdict.flops);
 }
 
 static enum remat_status save(struct tree *t, uint32_t depth, bool *open)
@@ -146,6 +147,7 @@ enum remat_status remat_limit_enumerate(struct remat_limit *l)
     struct tree t = {.l = l};
     enum remat_status status = REMAT_OK;
 
+    l->is_exact = false;
     if (!list_choices(&t))
         return remat_job_no_memory(l->w->job, l->err);
     if (t.n <= MOST_CHOICES && l->n_steps > 0) {

@@ -56,15 +56,34 @@ static bool is_banned_by_all_cuts(const struct remat_work *w, remat_node v)
             remat_has_trait(w->g, v, REMAT_NO_RECOMPUTE));
 }
 
-/* A view is never a choice of its own where its storage is one: it costs the
- * same, and no work to make again. */
-static bool is_a_choice(const struct remat_limit *l,
-                        const struct remat_subgraph *forward, remat_node v)
+/* Choices in a graph with more than this are held to storages. */
+enum { MANY_CHOICES = 64 };
+
+/* A view costs what its storage costs, and no work to make again. */
+static bool is_spare_view(const struct remat_limit *l,
+                          const struct remat_subgraph *forward, remat_node v)
 {
     remat_node root = l->sim.root[v];
 
-    return root == v || !can_be_saved(l->w, forward, root) ||
-           !remat_has_trait(l->w->g, v, REMAT_VIEW);
+    return root != v && can_be_saved(l->w, forward, root) &&
+           remat_has_trait(l->w->g, v, REMAT_VIEW);
+}
+
+/* Where choices are many, a view is none of its own if its storage is one. That
+ * forgoes sets that save the view for an early use and compute the storage anew
+ * for a later one. */
+static void drop_views(struct remat_limit *l,
+                       const struct remat_subgraph *forward)
+{
+    uint32_t n = 0;
+
+    for (remat_node v = 0; v < l->w->g->n; v++)
+        n += l->is_candidate[v];
+    if (n <= MANY_CHOICES)
+        return;
+    for (remat_node v = 0; v < l->w->g->n; v++)
+        l->is_candidate[v] =
+            l->is_candidate[v] && !is_spare_view(l, forward, v);
 }
 
 static void find_choices(struct remat_limit *l,
@@ -84,11 +103,9 @@ static void find_choices(struct remat_limit *l,
                                         is_banned_by_all_cuts(l->w, fixed));
         l->always[v] =
             l->firm[v] || !remat_is_tensor(g, v) || fixed != REMAT_NONE;
-        if (l->always[v])
-            continue;
-        if (is_a_choice(l, forward, v))
-            l->is_candidate[v] = true;
+        l->is_candidate[v] = !l->always[v];
     }
+    drop_views(l, forward);
 }
 
 static bool allocate(struct remat_limit *l)
@@ -200,15 +217,21 @@ static void judge(struct remat_limit *l, const struct remat_extraction *x,
 {
     memset(l->is_saved, 0, l->w->g->n);
     memset(l->is_recomputed, 0, l->w->g->n);
-    verdict->valid = true;
+    verdict->valid = verdict->may_be_valid = true;
     for (uint32_t i = 0; i < x->saved.n; i++)
         l->is_saved[x->saved.at[i]] = true;
     for (uint32_t i = 0; i < x->recomputed.n; i++) {
         remat_node v = x->recomputed.at[i];
+        bool is_wrong = is_strict && l->fixed[v];
 
         l->is_recomputed[v] = true;
-        verdict->valid = verdict->valid && !(is_strict && l->fixed[v]);
+        verdict->valid = verdict->valid && !is_wrong;
         verdict->flops = remat_add_saturating(verdict->flops, l->flops[v]);
+        if (!l->w->fw[v])
+            continue;
+        verdict->may_be_valid = verdict->may_be_valid && !is_wrong;
+        verdict->least_flops =
+            remat_add_saturating(verdict->least_flops, l->flops[v]);
     }
     if (!verdict->valid)
         return;
