@@ -116,9 +116,6 @@ void proto_options_init(struct proto_options *options);
 /* Lays the members of `json` (NULL: none) over `options`. */
 bool proto_decode_options(struct proto_problem *problem, json_t *json,
                           struct proto_options *options);
-/* Whether what is asked for is built. */
-bool proto_check_built(struct proto_problem *problem,
-                       const struct proto_options *options);
 
 /* ---- decode_passes.c ---- */
 /* All passes (NULL: none), in the job's arena. What depends on the graph is

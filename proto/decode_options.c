@@ -225,21 +225,3 @@ bool proto_decode_options(struct proto_problem *problem, json_t *json,
     }
     return true;
 }
-
-/* ---- what this version does not do ---- */
-
-static bool fail_unbuilt(struct proto_problem *problem, const char *pointer,
-                         const char *what, const char *instead)
-{
-    proto_problem_set(problem, PROTO_NOT_IMPLEMENTED, pointer,
-                      "%s is not built in this version, %s", what, instead);
-    return false;
-}
-
-bool proto_check_built(struct proto_problem *problem,
-                       const struct proto_options *options)
-{
-    return options->core.memory_limit_bytes < 0 ||
-           fail_unbuilt(problem, "/options/memory_limit_bytes",
-                        "memory_limit_bytes", "leave it out");
-}

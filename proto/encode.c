@@ -149,6 +149,18 @@ static void add_cost(struct proto_text *text, const struct remat_plan *plan)
     proto_text_puts(text, "}");
 }
 
+static void add_limit(struct proto_text *text,
+                      const struct remat_limit_report *limit)
+{
+    proto_encode_key(text, "limit");
+    proto_text_format(text, "{\"met\":%s,\"optimal\":%s",
+                      limit->is_met ? "true" : "false",
+                      limit->is_optimal ? "true" : "false");
+    add_integer(text, "floor_bytes", limit->floor_bytes);
+    add_integer(text, "flops_bound", limit->flops_bound);
+    proto_text_puts(text, "}");
+}
+
 /* ---- diagnostics ---- */
 
 static const char *severity_name(enum remat_severity severity)
@@ -249,8 +261,8 @@ static void add_list(struct proto_text *text,
     }
 }
 
-static void add_diagnostics(struct proto_text *text,
-                            const struct proto_decision *decision)
+void proto_encode_diagnostics(struct proto_text *text,
+                              const struct proto_decision *decision)
 {
     const struct remat_plan *plan = decision->plan;
     const struct proto_passes *passes = decision->passes;
@@ -267,6 +279,15 @@ static void add_diagnostics(struct proto_text *text,
     proto_text_puts(text, "]");
 }
 
+void proto_encode_tail(struct proto_text *text,
+                       const struct proto_decision *decision)
+{
+    proto_encode_passes(text, decision);
+    add_words(text, "engine", PROTO_ENGINE);
+    add_words(text, "digest", decision->digest);
+    proto_text_puts(text, "}\n");
+}
+
 void proto_encode_plan(struct proto_text *text,
                        const struct proto_decision *decision)
 {
@@ -280,12 +301,11 @@ void proto_encode_plan(struct proto_text *text,
     if (plan->outcome == REMAT_PLAN) {
         add_memory(text, decision);
         add_cost(text, plan);
+        if (plan->limit.is_asked)
+            add_limit(text, &plan->limit);
     }
-    add_diagnostics(text, decision);
+    proto_encode_diagnostics(text, decision);
     if (decision->explain == PROTO_EXPLAIN_FULL)
         proto_encode_full(text, decision);
-    proto_encode_passes(text, decision);
-    add_words(text, "engine", PROTO_ENGINE);
-    add_words(text, "digest", decision->digest);
-    proto_text_puts(text, "}\n");
+    proto_encode_tail(text, decision);
 }

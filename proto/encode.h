@@ -24,6 +24,22 @@ const char *proto_outcome_name(enum remat_outcome outcome);
 void proto_encode_plan(struct proto_text *text,
                        const struct proto_decision *decision);
 
+/* The members that every document ends with: `,"diagnostics":[...]`, and
+ * `,"passes":[...],"engine":...,"digest":...}`. */
+void proto_encode_diagnostics(struct proto_text *text,
+                              const struct proto_decision *decision);
+void proto_encode_tail(struct proto_text *text,
+                       const struct proto_decision *decision);
+
+/* ---- encode_frontier.c: the document remat/frontier/v1, and as a table ----
+ * decision->plan holds outcome and diagnostics of the frontier alone. */
+void proto_encode_frontier(struct proto_text *text,
+                           const struct proto_decision *decision,
+                           const struct remat_frontier *frontier);
+void proto_report_frontier(struct proto_text *text,
+                           const struct proto_decision *decision,
+                           const struct remat_frontier *frontier);
+
 /* ---- encode_explain.c: what explain "full" adds ---- */
 void proto_encode_full(struct proto_text *text,
                        const struct proto_decision *decision);

@@ -226,8 +226,7 @@ static bool decode_tree(struct call *call, struct proto_json *json)
     proto_options_init(options);
     if (!parse_parts(call, json, &parts) ||
         !proto_decode_options(problem, parts.options, options) ||
-        !proto_decode_options(problem, parts.more_options, options) ||
-        !proto_check_built(problem, options))
+        !proto_decode_options(problem, parts.more_options, options))
         return false;
     call->is_enveloped = parts.is_enveloped;
     set_deadline(call);
@@ -357,20 +356,49 @@ static bool solve(struct call *call, const struct remat_plan **plan)
     return status == REMAT_OK || fail_solve(call, status, &error);
 }
 
+static bool solve_frontier(struct call *call,
+                           const struct remat_frontier **frontier)
+{
+    struct remat_error error = {.node = REMAT_NONE};
+    enum remat_status status = remat_frontier_solve(
+        call->job, &call->options.core, frontier, &error);
+
+    call->answer->n_steps = remat_job_steps(call->job);
+    return status == REMAT_OK || fail_solve(call, status, &error);
+}
+
 /* ---- encode ---- */
 
-static bool encode(struct call *call, const struct remat_plan *plan)
+static struct proto_decision decision_of(struct call *call,
+                                         const struct remat_plan *plan)
 {
-    struct proto_answer *answer = call->answer;
-    const struct proto_decision decision = {
+    return (struct proto_decision){
         .job = call->job,
         .plan = plan,
         .notes = &call->notes,
         .name = call->name,
-        .digest = answer->digest,
+        .digest = call->answer->digest,
         .explain = call->options.explain,
         .passes = &call->passes,
     };
+}
+
+static bool take_answer(struct call *call, struct proto_text *text,
+                        enum remat_outcome outcome)
+{
+    struct proto_answer *answer = call->answer;
+
+    answer->body = proto_text_take(text, &answer->length);
+    if (answer->body == NULL)
+        return proto_decode_no_memory(&answer->problem, &call->budget);
+    answer->outcome = proto_outcome_name(outcome);
+    answer->result = outcome == REMAT_PLAN ? PROTO_PLAN : PROTO_NO_PLAN;
+    return true;
+}
+
+static bool encode(struct call *call, const struct remat_plan *plan)
+{
+    const struct proto_decision decision = decision_of(call, plan);
     struct proto_text text;
 
     proto_text_init(&text, &call->budget);
@@ -378,12 +406,27 @@ static bool encode(struct call *call, const struct remat_plan *plan)
         proto_encode_report(&text, &decision);
     else
         proto_encode_plan(&text, &decision);
-    answer->body = proto_text_take(&text, &answer->length);
-    if (answer->body == NULL)
-        return proto_decode_no_memory(&answer->problem, &call->budget);
-    answer->outcome = proto_outcome_name(plan->outcome);
-    answer->result = plan->outcome == REMAT_PLAN ? PROTO_PLAN : PROTO_NO_PLAN;
-    return true;
+    return take_answer(call, &text, plan->outcome);
+}
+
+/* A graph without a plan gets the report that a plan request gets. */
+static bool encode_frontier(struct call *call,
+                            const struct remat_frontier *frontier)
+{
+    const struct remat_plan head = {.outcome = frontier->outcome,
+                                    .diagnostics = frontier->diagnostics,
+                                    .n_diagnostics = frontier->n_diagnostics};
+    const struct proto_decision decision = decision_of(call, &head);
+    struct proto_text text;
+
+    proto_text_init(&text, &call->budget);
+    if (call->request->format == PROTO_JSON)
+        proto_encode_frontier(&text, &decision, frontier);
+    else if (frontier->outcome == REMAT_PLAN)
+        proto_report_frontier(&text, &decision, frontier);
+    else
+        proto_encode_report(&text, &decision);
+    return take_answer(call, &text, frontier->outcome);
 }
 
 static bool encode_tags(struct call *call)
@@ -441,6 +484,22 @@ void proto_plan(const struct proto_env *env,
     if (decode(&call) && apply_passes(&call) && solve(&call, &plan)) {
         enter_phase(&call, PROTO_PHASE_ENCODE);
         encode(&call, plan);
+    }
+    end(&call);
+}
+
+void proto_frontier(const struct proto_env *env,
+                    const struct proto_request *request,
+                    struct proto_answer *answer)
+{
+    struct call call = {.env = env, .request = request, .answer = answer};
+    const struct remat_frontier *frontier = NULL;
+
+    begin(&call);
+    if (decode(&call) && apply_passes(&call) &&
+        solve_frontier(&call, &frontier)) {
+        enter_phase(&call, PROTO_PHASE_ENCODE);
+        encode_frontier(&call, frontier);
     }
     end(&call);
 }

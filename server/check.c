@@ -413,7 +413,7 @@ void srv_check_header(struct srv_request *request, struct srv_head *head)
                               &scan);
     end_places(&scan);
     if (check_framing(&scan) && check_host(&scan) && check_origin(&scan) &&
-        check_route(&scan) && request->route->call == SRV_CALL_PLANS)
+        check_route(&scan) && srv_route_takes_graph(request->route))
         check_plan(&scan);
     request->discard = request->problem.kind != PROTO_NO_PROBLEM;
 }

@@ -24,6 +24,7 @@ enum cli_exit {
 /* A command: its arguments without its name. */
 enum cli_exit cli_plan(int argc, char **argv);
 enum cli_exit cli_tags(int argc, char **argv);
+enum cli_exit cli_frontier(int argc, char **argv);
 enum cli_exit cli_ping(int argc, char **argv);
 
 /* The exit code that goes with a problem. */

@@ -29,6 +29,9 @@ typedef void cli_args_ask(const struct proto_env *env,
 /* Prints an answer that is no problem. */
 typedef enum cli_exit cli_args_print(const struct proto_answer *answer);
 
+/* That of plan and frontier (cli_plan.c): exit 3 when there is no plan. */
+cli_args_print cli_print_plan;
+
 /* Reads the document, asks, prints the answer or the problem; the exit code. */
 enum cli_exit cli_args_answer(const struct cli_args *args, cli_args_ask *ask,
                               cli_args_print *print);

@@ -85,7 +85,8 @@ char *cli_read(const char *path, size_t limit, size_t *length,
 {
     char *text = NULL;
     char why[128];
-    FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
+    const bool is_stdin = strcmp(path, "-") == 0;
+    FILE *file = is_stdin ? stdin : fopen(path, "rb");
 
     if (file == NULL || !read_stream(file, limit, &text, length)) {
         const int error = errno;
@@ -99,7 +100,7 @@ char *cli_read(const char *path, size_t limit, size_t *length,
         free(text);
         text = NULL;
     }
-    if (file != NULL && file != stdin)
+    if (file != NULL && !is_stdin)
         fclose(file); /* only read from: nothing can be lost here */
     return text;
 }

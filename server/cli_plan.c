@@ -3,7 +3,7 @@
  */
 #include "cli_args.h"
 
-static enum cli_exit print_plan(const struct proto_answer *answer)
+enum cli_exit cli_print_plan(const struct proto_answer *answer)
 {
     if (!cli_write(answer->body, answer->length))
         return CLI_INTERNAL;
@@ -15,6 +15,6 @@ enum cli_exit cli_plan(int argc, char **argv)
     struct cli_args args = {.format = "json"};
     const enum cli_exit code = cli_args_parse("plan", argc, argv, &args);
 
-    return code == CLI_DONE ? cli_args_answer(&args, proto_plan, print_plan)
+    return code == CLI_DONE ? cli_args_answer(&args, proto_plan, cli_print_plan)
                             : code;
 }

@@ -123,7 +123,7 @@ static bool is_refused_early(const struct srv_request *request,
         return true;
     if (request->problem.kind != PROTO_NO_PROBLEM)
         return is_large || head->expects_continue;
-    return is_large && request->route->call != SRV_CALL_PLANS;
+    return is_large && !srv_route_takes_graph(request->route);
 }
 
 /* When the body must be complete: a second later for each 256 KiB that came,
@@ -182,7 +182,7 @@ static void on_data(struct srv_request *request, const char *data,
     struct srv_server *server = request->server;
 
     request->received_bytes += n_bytes;
-    if (!request->discard && request->route->call == SRV_CALL_PLANS) {
+    if (!request->discard && srv_route_takes_graph(request->route)) {
         const enum srv_body_result result =
             srv_body_append(&request->body, &server->budget,
                             (size_t)server->config.max_body, data, n_bytes);
@@ -220,8 +220,10 @@ static enum MHD_Result start_job(struct srv_request *request)
     }
     struct srv_job *job =
         srv_job_new_take(server, &request->body, request->format);
-    if (job != NULL)
+    if (job != NULL) {
+        job->wants_frontier = request->route->call == SRV_CALL_FRONTIER;
         return hand_over(request, job);
+    }
     srv_pool_unreserve(&server->pool);
     SRV_REFUSE(request, PROTO_OUT_OF_MEMORY, "no memory for another request");
     return srv_reply_send(request);
@@ -230,7 +232,7 @@ static enum MHD_Result start_job(struct srv_request *request)
 static enum MHD_Result on_body_end(struct srv_request *request)
 {
     if (request->problem.kind != PROTO_NO_PROBLEM ||
-        request->route->call != SRV_CALL_PLANS)
+        !srv_route_takes_graph(request->route))
         return srv_reply_send(request);
     return start_job(request);
 }

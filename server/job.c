@@ -66,7 +66,10 @@ void srv_job_run(struct srv_job *job)
     env.limits.n_steps = config->max_steps;
 
     job->started_ns = srv_now_ns();
-    proto_plan(&env, &request, &job->answer);
+    if (job->wants_frontier)
+        proto_frontier(&env, &request, &job->answer);
+    else
+        proto_plan(&env, &request, &job->answer);
     job->answered = true;
     srv_budget_charge(&server->budget, job->answer.length);
     srv_body_release(&job->body, &server->budget);

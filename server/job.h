@@ -31,6 +31,7 @@ struct srv_job {
 
     struct srv_body body;
     enum proto_format format;
+    bool wants_frontier; /* else a plan */
     struct proto_answer answer;
     bool answered;       /* `answer` is to be released */
     uint64_t queued_ns;  /* accepted; also what deadline_ms counts from */

@@ -147,8 +147,8 @@ static void on_signal(uv_signal_t *handle, int number)
 /* Who connected before the end is still answered, so the backlog is taken. */
 static void close_listener(struct srv_loop *loop)
 {
-    while (accept_some(loop))
-        continue;
+    while (accept_some(loop)) {
+    }
     uv_poll_stop(&loop->accept);
     close(loop->server->listener);
     loop->server->listener = -1;

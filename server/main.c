@@ -73,6 +73,7 @@ static void fit_descriptors(struct srv_config *config)
  * next ones. Growing such a block moves no bytes either. */
 static void keep_allocator_small(void)
 {
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): still the only thread */
     mallopt(M_MMAP_THRESHOLD, MMAP_BYTES);
 }
 

@@ -14,6 +14,10 @@ static const char help_text[] =
     "  remat plan FILE|-   the plan for a joint graph document (- is\n"
     "                      standard input), as rematd answers POST\n"
     "                      /v1/plans\n"
+    "  remat frontier FILE|-\n"
+    "                      the trade of saved bytes against recomputed FLOPs:\n"
+    "                      plans, none better than another in both, as rematd\n"
+    "                      answers POST /v1/frontier\n"
     "  remat tags FILE|-   the tags of a graph after passes over them:\n"
     "                      {\"tags\": {node: [tag, region or null]}}\n"
     "  remat ping [URL]    exit 0 when a rematd answers GET /livez there,\n"
@@ -22,12 +26,12 @@ static const char help_text[] =
     "                      for instead: http://127.0.0.1:7433/readyz\n"
     "  remat --help, remat --version\n"
     "\n"
-    "Flags of plan and tags\n"
+    "Flags of plan, frontier and tags\n"
     "  --options JSON      options, laid over those of the document:\n"
     "                      '{\"recompute_views\": true}'\n"
     "  --passes JSON       passes, instead of those of the document\n"
     "  --format json|text  json (default): the document rematd answers;\n"
-    "                      text (plan only): a report for people: what is\n"
+    "                      text (not tags): a report for people: what is\n"
     "                      saved, how large it is and why, what is\n"
     "                      recomputed\n"
     "  --timings           time by phase, nodes, steps, memory, on stderr\n"
@@ -59,15 +63,14 @@ static enum cli_exit refuse_unbuilt(const char *command)
 
     proto_problem_set(&problem, PROTO_NOT_IMPLEMENTED, NULL,
                       "the command %s is not built in this version; plan, "
-                      "tags and ping are",
+                      "frontier, tags and ping are",
                       command);
     return cli_problem_print(&problem);
 }
 
 static bool is_unbuilt(const char *command)
 {
-    static const char *const names[] = {"frontier", "explain", "diff",
-                                        "report"};
+    static const char *const names[] = {"explain", "diff", "report"};
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (strcmp(command, names[i]) == 0)
@@ -99,6 +102,8 @@ int main(int argc, char **argv)
         return cli_plan(argc - 2, argv + 2);
     if (strcmp(argv[1], "tags") == 0)
         return cli_tags(argc - 2, argv + 2);
+    if (strcmp(argv[1], "frontier") == 0)
+        return cli_frontier(argc - 2, argv + 2);
     if (strcmp(argv[1], "ping") == 0)
         return cli_ping(argc - 2, argv + 2);
     if (is_unbuilt(argv[1]))

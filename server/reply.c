@@ -127,7 +127,7 @@ static void add_headers(struct MHD_Response *response,
     MHD_add_response_header(response, "X-Request-Id", request->id);
     MHD_add_response_header(response, "Cache-Control", "no-store");
     MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
-    if (request->route != NULL && request->route->call == SRV_CALL_PLANS)
+    if (request->route != NULL && srv_route_takes_graph(request->route))
         MHD_add_response_header(response, "Vary", "Accept");
     if (content->status == 405 && request->route != NULL)
         MHD_add_response_header(response, "Allow", request->route->methods);

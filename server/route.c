@@ -12,7 +12,7 @@ static const struct srv_route routes[] = {
     {"/version", "GET, HEAD", SRV_CALL_VERSION},
     {"/v1/plans:batch", "POST", SRV_CALL_UNBUILT},
     {"/v1/plans/*", "GET, HEAD", SRV_CALL_UNBUILT},
-    {"/v1/frontier", "POST", SRV_CALL_UNBUILT},
+    {"/v1/frontier", "POST", SRV_CALL_FRONTIER},
     {"/v1/groups/*/plans", "POST", SRV_CALL_UNBUILT},
     {"/v1/jobs", "GET, HEAD", SRV_CALL_UNBUILT},
     {"/v1/jobs/*", "GET, HEAD, DELETE", SRV_CALL_UNBUILT},
@@ -55,6 +55,11 @@ const struct srv_route *srv_route_find(const char *path, size_t n_path)
             return &routes[i];
     }
     return NULL;
+}
+
+bool srv_route_takes_graph(const struct srv_route *route)
+{
+    return route->call == SRV_CALL_PLANS || route->call == SRV_CALL_FRONTIER;
 }
 
 bool srv_route_allows(const struct srv_route *route, const char *method)

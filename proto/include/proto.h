@@ -151,6 +151,11 @@ void proto_start(void);
 void proto_plan(const struct proto_env *env,
                 const struct proto_request *request,
                 struct proto_answer *answer);
+/* The same for the trade of saved bytes against recomputed FLOPs: the document
+ * remat/frontier/v1. */
+void proto_frontier(const struct proto_env *env,
+                    const struct proto_request *request,
+                    struct proto_answer *answer);
 /* Decode, apply the passes, encode: {"tags":{node:[policy, region or null]}}
  * for every tagged node. Options are checked and do nothing. The result is
  * PROTO_PLAN or PROTO_PROBLEM. */

@@ -155,7 +155,8 @@ class Documents(unittest.TestCase):
         told = set(re.findall(
             r"`([a-z_]+)`", read("README.md").split("<!-- not built -->")[1]))
         asked = {
-            "memory_limit_bytes": ("--options", '{"memory_limit_bytes": 1}'),
+            "memory_limit_bytes": (
+                "--options", '{"memory_limit_bytes": 100000}'),
             "activation_memory_budget": (
                 "--options", '{"activation_memory_budget": 0.5}'),
             "compat": ("--options", '{"compat": true}')}

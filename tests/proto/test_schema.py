@@ -73,7 +73,7 @@ class GraphSchema(unittest.TestCase):
         """Of the refusals whose reason a schema can say, none passes it."""
         beyond = {  # order, references, sums, limits and names: not a matter of form
             "alias-later", "alias-self", "alias-unknown", "alias-with-percent", "dict-member", "dtype-torch-prefix", "dtype-unknown", "get-attr-with-reference", "hint-short",
-            "memory-limit-not-built", "name-duplicate", "numel-overflow", "output-missing", "output-not-last", "output-twice",
+            "name-duplicate", "numel-overflow", "output-missing", "output-not-last", "output-twice",
             "outputs-real",  # 1.0 is an integer to JSON Schema
             "outputs-too-many", "output-unknown-reference", "pass-save-getitem", "pass-save-unknown-operator",
             "pass-save-without-overload", "placeholder-with-reference",
@@ -138,6 +138,9 @@ class PlanSchema(unittest.TestCase):
             graph["num_fwd_outputs"] = len(graph["nodes"][-1]["args"])
             answer = planner.ask(graph, {"profile": "plain"})
             outcomes.add(answer.doc["outcome"])
+            limited = planner.ask(json.loads(data.case_graph_text("G22")), {"profile": "plain", "memory_limit_bytes": 1})
+            self.assertEqual([e.message for e in PLAN.iter_errors(limited.doc)], [])
+            members |= set(limited.doc)
         self.assertEqual(outcomes, {"plan", "infinite_flow", "invalid_output"})
         self.assertEqual(members, set(PLAN.schema["properties"]))
 

@@ -150,7 +150,7 @@ class TestPlan(unittest.TestCase):
             self.assertEqual((done.returncode, done.stderr), (0, b""))
 
     def test_not_built(self):
-        for command in ("frontier", "explain", "diff", "report"):
+        for command in ("explain", "diff", "report"):
             with self.subTest(command):
                 document = self.assert_problem(remat(command, "x"), 4, "not-implemented")
                 self.assertIn(command, document["detail"])

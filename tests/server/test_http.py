@@ -220,7 +220,7 @@ class TestCalls(WithDaemon):
                 self.assertEqual(response.headers["allow"], allow)
 
     def test_not_built(self):
-        for method, path in (("POST", "/v1/plans:batch"), ("GET", "/v1/plans/" + "0" * 64), ("POST", "/v1/frontier"),
+        for method, path in (("POST", "/v1/plans:batch"), ("GET", "/v1/plans/" + "0" * 64),
                              ("POST", "/v1/groups/g/plans"), ("GET", "/v1/jobs"), ("GET", "/v1/jobs/1"),
                              ("DELETE", "/v1/jobs/1"), ("GET", "/v1/jobs/1/plan"), ("GET", "/v1/jobs/1/graph"),
                              ("GET", "/v1/jobs/1/report"), ("GET", "/v1/jobs/1/events"),
