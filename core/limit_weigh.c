@@ -5,6 +5,7 @@
 #include "limit.h"
 
 #include "flops.h"
+#include "frontier.h"
 #include "network.h"
 
 #include <string.h>
@@ -14,13 +15,14 @@ static const uint64_t search_steps = (uint64_t)1 << 24;
 
 /* ---- what may be chosen ------------------------------------------------ */
 
-/* Whether a ban on v would hold: the rules of a cut let some values go. */
+/* Whether v may not be computed twice. What the forward does not need is computed
+ * once, unless a set makes the forward need it. */
 static bool is_fixed(const struct remat_work *w, remat_node v)
 {
-    const struct remat_bans none = {.dont_ban = NULL};
-
-    return remat_is_call(w->g, v) && remat_is_fixed(w, v) &&
-           remat_ban_is_allowed(w, &none, v);
+    if (remat_frontier_is_fixed(w, v))
+        return true;
+    return remat_is_call(w->g, v) && !w->fw[v] &&
+           !remat_wants_recompute(w->tag[v]) && remat_is_unrepeatable(w, v);
 }
 
 static bool can_be_saved(const struct remat_work *w,
