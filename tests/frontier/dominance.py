@@ -28,7 +28,8 @@ class Judge:
         self.document = json.loads(self.text)
         self.graph = oracle.Graph(self.document, reference.TABLE)
         self.tags = self.expected["results"]["default"]["tags"]
-        self.static = self.static_inputs()
+        self.nodes = {n.name: n for n in self.graph.nodes}
+        self.classified, self.static = None, self.static_inputs()
         # attention without dropout: seeded by its schema, but it draws nothing
         self.calm = {d["name"] for d in self.document["nodes"] if d["op"] == "call_function" and d["target"] in DROPOUT_AT and
                      (d["args"] + 9 * [0.0])[DROPOUT_AT[d["target"]]] == 0}
@@ -39,8 +40,7 @@ class Judge:
         return {primals[i] for i in self.document.get("static_lifetime_inputs", ())}
 
     def bytes(self, names):
-        nodes = {n.name: n for n in self.graph.nodes}
-        return sum(self.graph.size(nodes[name]) for name in names)
+        return sum(self.graph.size(self.nodes[name]) for name in names)
 
     def measure(self, plan):
         """(saved bytes, of them in static inputs, recomputed FLOPs) of a plan."""
@@ -63,11 +63,13 @@ class Judge:
 
     def recomputed(self, plan):
         """What both halves compute, by the oracle, when the plan's values are passed on."""
-        options, out = {**oracle.DEFAULTS, "impure_random": self.expected["impure_random"]}, {}
-        graph = oracle.without_dead_code(oracle.Graph(json.loads(self.text), reference.TABLE), options)
-        oracle.clean_tags(graph, options)
-        oracle.classify(graph, options)
-        nodes = {n.name: n for n in graph.nodes}
+        if self.classified is None:
+            options = {**oracle.DEFAULTS, "impure_random": self.expected["impure_random"]}
+            graph = oracle.without_dead_code(oracle.Graph(json.loads(self.text), reference.TABLE), options)
+            oracle.clean_tags(graph, options)
+            oracle.classify(graph, options)
+            self.classified = graph, {n.name: n for n in graph.nodes}, options
+        (graph, nodes, options), out = self.classified, {}
         oracle.extract(graph, [nodes[v] for v in plan["saved"] + plan["saved_sym"] + plan["saved_opaque"]], options, out)
         return out["recomputed"]
 

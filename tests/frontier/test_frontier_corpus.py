@@ -24,7 +24,7 @@ class Corpus(unittest.TestCase):
                 n += 1
                 with self.subTest(graph=row.name, result=name):
                     self.assertIsNotNone(best, f"no point is as good as {saved} bytes and {flops} FLOPs: {row.costs()}")
-        self.assertGreaterEqual(n, 90)
+        self.assertGreaterEqual(n, 110)
 
     def test_what_is_left_out_is_broken(self):
         """Every plan that is not compared computes a named value again that must be saved, or would differ."""
@@ -35,7 +35,7 @@ class Corpus(unittest.TestCase):
                 with self.subTest(graph=row.name, result=name):
                     recomputed = row.judge.expected["results"][name]["recomputed"]
                     self.assertTrue(why and set(why) <= set(recomputed))
-        self.assertGreaterEqual(n, 50)
+        self.assertGreaterEqual(n, 30)
 
     def test_numbers_are_those_of_the_plan(self):
         """Of each point's lists, by the sizes of the document and PyTorch's FLOP counts; the halves extracted by the oracle."""
