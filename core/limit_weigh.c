@@ -19,10 +19,12 @@ static const uint64_t search_steps = (uint64_t)1 << 24;
  * once, unless a set makes the forward need it. */
 static bool is_fixed(const struct remat_work *w, remat_node v)
 {
-    if (remat_frontier_is_fixed(w, v))
-        return true;
-    return remat_is_call(w->g, v) && !w->fw[v] &&
-           !remat_wants_recompute(w->tag[v]) && remat_is_unrepeatable(w, v);
+    const struct remat_bans none = {.dont_ban = NULL};
+
+    if (w->fw[v])
+        return remat_frontier_is_fixed(w, v);
+    return remat_is_call(w->g, v) && remat_ban_is_allowed(w, &none, v) &&
+           (w->tag[v] == REMAT_MUST_SAVE || remat_is_unrepeatable(w, v));
 }
 
 static bool can_be_saved(const struct remat_work *w,
