@@ -257,11 +257,6 @@ static bool decode_budget(struct proto_decoder *d, json_t *json,
         return proto_decode_fail(d->problem, PROTO_INVALID_GRAPH, path,
                                  "memory_budget is %g, expected 0 to 1",
                                  budget);
-    if (budget < 1)
-        return proto_decode_fail(d->problem, PROTO_NOT_IMPLEMENTED, path,
-                                 "memory_budget below 1 on a node is not "
-                                 "built in this version, leave it out or "
-                                 "write 1");
     spec->has_memory_budget = true;
     spec->memory_budget = budget;
     return true;

@@ -35,6 +35,7 @@ struct scan {
     const char *length;
     const char *encoding;
     const char *origin;
+    bool has_two_origins;
     const char *content_type;
     const char *content_encoding;
     const char *bad_name;
@@ -113,6 +114,14 @@ static void note_request_id(struct srv_request *request, const char *value)
         memcpy(request->id, value, length + 1);
 }
 
+/* Of several, one that does not match is what counts. */
+static void note_origin(struct scan *scan, const char *value)
+{
+    if (scan->origin != NULL && strcmp(scan->origin, value) != 0)
+        scan->has_two_origins = true;
+    scan->origin = value;
+}
+
 static void note_wishes(struct scan *scan, const char *name, const char *value)
 {
     if (srv_text_is(name, "Accept"))
@@ -120,7 +129,7 @@ static void note_wishes(struct scan *scan, const char *name, const char *value)
     else if (srv_text_is(name, "Prefer"))
         srv_prefer_add(&scan->prefer, value);
     else if (srv_text_is(name, "Origin"))
-        scan->origin = value;
+        note_origin(scan, value);
     else if (srv_text_is(name, "Content-Type"))
         scan->content_type = value;
     else if (srv_text_is(name, "Content-Encoding"))
@@ -286,7 +295,9 @@ static bool is_safe(const char *method)
 static bool check_origin(struct scan *scan)
 {
     if (scan->origin == NULL || is_safe(scan->head->method) ||
-        srv_origin_matches(scan->origin, scan->host == NULL ? "" : scan->host))
+        (!scan->has_two_origins &&
+         srv_origin_matches(scan->origin,
+                            scan->host == NULL ? "" : scan->host)))
         return true;
     SRV_REFUSE(scan->request, PROTO_FORBIDDEN,
                "Origin \"%.80s\": pages of other sites may not use this server",

@@ -26,6 +26,7 @@
  * can go on; a larger one is not, and the connection is closed. */
 #define DISCARD_BYTES           ((uint64_t)65536)
 #define BODY_BYTES_PER_S        ((uint64_t)256 * 1024)
+#define MOST_ARGUMENTS          100U
 #define CONNECTION_BUFFER_BYTES ((size_t)65536)
 /* The library's own limit is only a net below ours. */
 #define SPARE_CONNECTIONS         64U
@@ -44,6 +45,23 @@ static void make_id(struct srv_server *server, char id[SRV_ID_SIZE])
     snprintf(id, SRV_ID_SIZE, "%016" PRIx64 "-%" PRIu64, server->instance, n);
 }
 
+/* ---- the end of a request ---------------------------------------------- */
+
+static void finish(struct srv_request *request, bool all_sent)
+{
+    struct srv_server *server = request->server;
+    const enum srv_stage stage =
+        srv_registry_end(&server->registry, request,
+                         seconds_from_now(server->config.idle_timeout));
+
+    if (!all_sent && stage == SRV_REPLY && request->outcome == NULL)
+        request->outcome = "client-gone"; /* before all was sent */
+    srv_reply_log(request);
+    srv_body_release(&request->body, &server->budget);
+    srv_job_free(request->job);
+    free(request);
+}
+
 /* ---- connections ------------------------------------------------------- */
 
 static void on_connection(void *context, struct MHD_Connection *connection,
@@ -60,6 +78,12 @@ static void on_connection(void *context, struct MHD_Connection *connection,
             srv_registry_open(&server->registry, info->connect_fd,
                               seconds_from_now(server->config.header_timeout));
     } else if (*socket_context != NULL) {
+        struct srv_conn *conn = *socket_context;
+
+        /* The library forgets a request whose header does not fit its buffer:
+         * it never says that it is completed. */
+        if (conn->request != NULL)
+            finish(conn->request, false);
         srv_registry_close(&server->registry, *socket_context);
         *socket_context = NULL;
     }
@@ -86,6 +110,17 @@ bool srv_http_add(struct srv_server *server, int fd,
 
 /* ---- a request begins -------------------------------------------------- */
 
+/* Each argument takes room in the library's buffer, and when that is full it
+ * falls silent. No call takes more than a few. */
+static bool has_too_many_arguments(const char *uri)
+{
+    size_t n = 0;
+
+    for (; *uri != '\0'; uri++)
+        n += *uri == '&' || *uri == '?';
+    return n > MOST_ARGUMENTS;
+}
+
 /* The request line is complete. What is returned comes back as *state. */
 static void *on_uri(void *context, const char *uri,
                     struct MHD_Connection *connection)
@@ -108,6 +143,12 @@ static void *on_uri(void *context, const char *uri,
     srv_check_uri(request, uri);
     srv_registry_begin(&server->registry, request,
                        server->config.header_timeout * SRV_NS_PER_S);
+    if (has_too_many_arguments(uri)) {
+        SRV_REFUSE(request, PROTO_BAD_REQUEST,
+                   "request target: more than %u query arguments",
+                   MOST_ARGUMENTS);
+        srv_registry_refuse(&server->registry, request);
+    }
     return request;
 }
 
@@ -275,23 +316,14 @@ static enum MHD_Result on_request(void *context,
 static void on_completed(void *context, struct MHD_Connection *connection,
                          void **state, enum MHD_RequestTerminationCode code)
 {
-    struct srv_server *server = context;
     struct srv_request *request = *state;
 
+    (void)context;
     (void)connection;
     if (request == NULL)
         return;
     *state = NULL;
-    const enum srv_stage stage =
-        srv_registry_end(&server->registry, request,
-                         seconds_from_now(server->config.idle_timeout));
-    if (code != MHD_REQUEST_TERMINATED_COMPLETED_OK && stage == SRV_REPLY &&
-        request->outcome == NULL)
-        request->outcome = "client-gone"; /* before all was sent */
-    srv_reply_log(request);
-    srv_body_release(&request->body, &server->budget);
-    srv_job_free(request->job);
-    free(request);
+    finish(request, code == MHD_REQUEST_TERMINATED_COMPLETED_OK);
 }
 
 /* ---- the thread -------------------------------------------------------- */

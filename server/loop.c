@@ -4,6 +4,7 @@
 #include "loop.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -229,13 +230,46 @@ int srv_loop_init(struct srv_loop *loop, struct srv_server *server)
     return error;
 }
 
+static void mask_signals(int how)
+{
+    sigset_t signals;
+
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    pthread_sigmask(how, &signals, NULL);
+}
+
+void srv_loop_hold_signals(void)
+{
+    mask_signals(SIG_BLOCK);
+}
+
+static void do_nothing(uv_work_t *work)
+{
+    (void)work;
+}
+
+static void after_nothing(uv_work_t *work, int status)
+{
+    (void)work;
+    (void)status;
+}
+
 int srv_loop_run(struct srv_loop *loop)
 {
-    const int error = uv_poll_start(&loop->accept, UV_READABLE, on_accept);
+    int error = uv_poll_start(&loop->accept, UV_READABLE, on_accept);
 
+    /* The pool starts its threads now, while signals are held. */
     if (error == 0)
-        uv_run(&loop->uv, UV_RUN_DEFAULT);
-    return error;
+        error = uv_queue_work(&loop->uv, &loop->first_work, do_nothing,
+                              after_nothing);
+    if (error != 0)
+        return error;
+    mask_signals(SIG_UNBLOCK);
+    uv_run(&loop->uv, UV_RUN_DEFAULT);
+    mask_signals(SIG_BLOCK);
+    return 0;
 }
 
 static void close_handle(uv_handle_t *handle, void *context)

@@ -2,6 +2,7 @@
  * main.c: rematd from its arguments to its exit code. 0: ended by a signal, in
  * order. 1: could not start. 2: wrong usage. 5: could not end in order.
  */
+#include <fcntl.h>
 #include <inttypes.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -45,6 +46,18 @@ static bool ensure_stack(void)
         return true;
     fprintf(stderr, "rematd: needs stacks of 1 MiB (ulimit -s 1024)\n");
     return false;
+}
+
+/* A server started without standard streams would get its sockets in their
+ * place, and write its log into them. */
+static bool ensure_streams(void)
+{
+    int fd;
+
+    do
+        fd = open("/dev/null", O_RDWR);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    return fd >= 0 && close(fd) == 0;
 }
 
 /* Room for all connections, or fewer connections. */
@@ -153,6 +166,9 @@ int main(int argc, char **argv)
     static struct srv_server server; /* zero, and as long as the process */
     struct srv_listener listener = {.fd = -1};
 
+    if (!ensure_streams())
+        return EXIT_NO_START;
+    srv_loop_hold_signals(); /* until the loop can take them */
     switch (srv_config_read(&server.config, argc, argv)) {
     case SRV_CONFIG_DONE:
         return EXIT_DONE;

@@ -217,13 +217,18 @@ static void set_cut_problem(struct srv_request *request, bool stop)
     }
 }
 
-static void cut(struct srv_request *request, bool stop)
+static void refuse(struct srv_request *request)
 {
-    set_cut_problem(request, stop);
     request->stage = SRV_CUT;
     request->status = proto_problem_status(request->problem.kind);
     srv_peer_refuse(request->conn->fd, &request->problem, request->id,
                     request->retry_after_s);
+}
+
+static void cut(struct srv_request *request, bool stop)
+{
+    set_cut_problem(request, stop);
+    refuse(request);
 }
 
 /*
@@ -278,6 +283,14 @@ struct srv_sweep srv_registry_sweep(struct srv_registry *registry,
     }
     pthread_mutex_unlock(&registry->lock);
     return sweep;
+}
+
+void srv_registry_refuse(struct srv_registry *registry,
+                         struct srv_request *request)
+{
+    pthread_mutex_lock(&registry->lock);
+    refuse(request);
+    pthread_mutex_unlock(&registry->lock);
 }
 
 void srv_registry_shutdown(struct srv_registry *registry)

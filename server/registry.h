@@ -75,6 +75,10 @@ void srv_registry_move(struct srv_registry *registry,
 void srv_registry_wait(struct srv_registry *registry,
                        struct srv_request *request, struct srv_job *job,
                        uint64_t deadline_ns);
+/* Answers a request that has just begun with its problem, on the socket itself,
+ * and ends the connection: stage CUT. */
+void srv_registry_refuse(struct srv_registry *registry,
+                         struct srv_request *request);
 /* A job is over: its request, now READY, or NULL when nobody waits any more.
  * The caller resumes it. */
 struct srv_request *srv_registry_finish(struct srv_registry *registry,

@@ -10,10 +10,9 @@ import jsonschema
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "support"))
 import data  # noqa: E402
 import graphs  # noqa: E402
-from daemon import Daemon  # noqa: E402
+from daemon import REMAT, Daemon  # noqa: E402
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-REMAT = os.path.join(os.environ.get("REMATD_BUILD", os.path.join(TOP, "build")), "remat")
 JSON = {"Content-Type": "application/json"}
 NAMES = ["llama_2l", "llama_2l_sac", "dropout", "unet", "moe"]
 
