@@ -1,7 +1,7 @@
 /*
  * limit.c: the least work done twice under a limit on peak memory.
  *
- *   weigh_budgets   the plans at budgets 1, 0.95, ..., 0 are the first candidates
+ *   weigh_budgets   the plans at budgets 1, 0.95, ..., 0, the first candidates
  *   weigh_extremes  everything saved, and nothing that need not be
  *   search          better ones, from the most promising of these
  *   lower           where none is under the limit: ever lower peaks
@@ -175,17 +175,17 @@ static enum remat_status search(struct finder *f)
     return status;
 }
 
-/* Lowers the peak of a set as far as single moves do: towards the floor, a little
- * below the lowest peak, and just below it. */
+/* Lowers the peak of a set as far as single moves do: towards the floor, a
+ * little below the lowest peak, and just below it. */
 static enum remat_status lower_from(struct finder *f,
                                     const struct remat_set *set)
 {
     struct remat_limit *l = &f->l;
     int64_t peak = l->lowest.verdict.peak;
-    const int64_t targets[] = {l->floor, peak - 1 - peak / 64, peak - 1};
+    const int64_t targets[3] = {l->floor, peak - 1 - peak / 64, peak - 1};
     enum remat_status status = REMAT_OK;
 
-    for (size_t i = 0; i < REMAT_ARRAY_LEN(targets) && status == REMAT_OK; i++) {
+    for (size_t i = 0; i < 3 && status == REMAT_OK; i++) {
         if (l->best.verdict.valid || remat_limit_is_over(l))
             return REMAT_OK;
         l->target = targets[i];
@@ -222,8 +222,8 @@ static enum remat_status drop_by_size(struct finder *f, struct remat_set *set)
     return status;
 }
 
-/* Nothing is under the limit so far. Tries all starts, then the lowest again and
- * again. */
+/* Nothing is under the limit so far. Tries all starts, then the lowest again
+ * and again. */
 static enum remat_status lower(struct finder *f)
 {
     struct remat_limit *l = &f->l;

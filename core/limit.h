@@ -5,8 +5,8 @@
  * What counts: the greater of the two peaks of activations (simulate.h). Static
  * inputs and gradients do not depend on the plan and do not count.
  *
- * What may be chosen: any set of values that the forward computes and that a cut
- * could save. Inputs, symbols and opaque objects, and what may not be computed
+ * What may be chosen: any set of values that the forward can compute and that a
+ * cut could save. Inputs, symbols, opaque objects, and what may not be computed
  * twice, are always offered to the backward, which takes what it reads; a value
  * tagged for recomputation never is.
  *
@@ -27,8 +27,8 @@ struct remat_verdict {
     bool valid;     /* both halves can be computed, nothing is computed twice
                        that may not be */
     int64_t flops;  /* recomputed */
-    /* bounds for this set and all its subsets: what only the backward needs may be
-     * left to it there */
+    /* bounds for this set and all its subsets, where what only the backward
+     * needs may be left to it */
     bool may_be_valid;
     int64_t least_flops;
     int64_t peak;   /* bytes */
@@ -49,8 +49,8 @@ struct remat_limit {
     int64_t target; /* what excess is counted over */
 
     bool *always;   /* in every set of the search */
-    bool *firm;     /* passed on by plans of budgets too, where it is read: these
-                       may compute seeded operators twice */
+    bool *firm;     /* passed on by plans of budgets too, where it is read:
+                       these may compute seeded operators twice */
     bool *fixed;    /* may not be computed twice */
     bool *is_candidate; /* the others that can be saved */
     int64_t *flops; /* by node */

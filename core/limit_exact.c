@@ -2,9 +2,9 @@
  * limit_exact.c: all sets of values to pass on, for graphs with few choices.
  *
  * Depth first over the values that the backward may want, those first that are
- * most work. Until a value is decided it counts as saved where that is good (work)
- * and as not saved where that is good (peak), so both are bounds for all sets
- * below; a branch whose bound is no better than what is known is cut off.
+ * most work. Until a value is decided it counts as saved where that is good
+ * (work) and as not saved where that is good (peak), so both are bounds for all
+ * sets below; a branch whose bound is no better than what is known is cut off.
  */
 #include "limit.h"
 

@@ -1,11 +1,11 @@
 /*
  * limit_floor.c: a peak that no plan goes below.
  *
- * Every plan runs the operators that depend on a tangent and lead to an output of
- * the backward, in document order. At each, what it reads is there; a value that two of them read is there from the
- * first to the last; and one that must be passed on is there from the start to
- * the last. In the forward, every plan runs what its outputs and those values
- * need, and keeps them to its end.
+ * Every plan runs the operators that depend on a tangent and lead to an output
+ * of the backward, in document order. At each, what it reads is there; a value
+ * that two of them read is there from the first to the last; and one that must
+ * be passed on is there from the start to the last. In the forward, every plan
+ * runs what its outputs and those values need, and keeps them to its end.
  */
 #include "limit.h"
 

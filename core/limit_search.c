@@ -1,11 +1,11 @@
 /*
- * limit_search.c: from a set of values to better ones, by adding and taking away
- * single values and weighing each result.
+ * limit_search.c: from a set of values to better ones, by adding and taking
+ * away single values and weighing each result.
  *
- *   repair    brings a set under the target: the move that gains most bytes over
- *             the target for the work it costs, again and again
- *   improve   saves more under the limit: the move that spares most work for the
- *             bytes it needs
+ *   repair    brings a set under the target: the move that gains most bytes
+ *             over the target for the work it costs, again and again
+ *   improve   saves more under the limit: the move that spares most work for
+ *             the bytes it needs
  *   exchange  saves one value more although it does not fit, repairs, and keeps
  *             that where it costs less work
  *
@@ -43,7 +43,8 @@ static bool allocate(struct search *s)
     return remat_set_init(s->l, &s->now) && remat_set_init(s->l, &s->trial);
 }
 
-/* Makes the set just weighed the present one, without what it does not pass on. */
+/* Makes the set just weighed the present one, without what it does not pass
+ * on. */
 static void settle(struct search *s, const struct remat_set *set)
 {
     const struct remat_limit *l = s->l;

@@ -15,8 +15,8 @@ static const uint64_t search_steps = (uint64_t)1 << 24;
 
 /* ---- what may be chosen ------------------------------------------------ */
 
-/* Whether v may not be computed twice. What the forward does not need is computed
- * once, unless a set makes the forward need it. */
+/* Whether v may not be computed twice. What the forward does not need is
+ * computed once, unless a set makes the forward need it. */
 static bool is_fixed(const struct remat_work *w, remat_node v)
 {
     const struct remat_bans none = {.dont_ban = NULL};
@@ -36,8 +36,8 @@ static bool can_be_saved(const struct remat_work *w,
            remat_weight(w, v) != REMAT_INFINITE;
 }
 
-/* What may not be computed twice: v, or what v is a part of; REMAT_NONE. What the
- * forward does not need is computed once, wherever that is. */
+/* What may not be computed twice: v, or what v is a part of; REMAT_NONE. What
+ * the forward does not need is computed once, wherever that is. */
 static remat_node find_fixed(const struct remat_limit *l, remat_node v)
 {
     const struct remat_graph *g = l->w->g;

@@ -119,8 +119,8 @@ static uint32_t order_forward(struct remat_simulator *s,
     return n;
 }
 
-/* The first operator of the backward that reads a tangent. Outputs count as read
- * by the output node. REMAT_NONE: none does, all run in document order. */
+/* The first operator of the backward that reads a tangent. Outputs count as
+ * read by the output node. REMAT_NONE: none does, all run in document order. */
 static remat_node find_first(const struct remat_work *w,
                              const struct remat_subgraph *half)
 {

@@ -4,22 +4,22 @@
  * The model, which tests/memory/simulator.py states once more by other means:
  *
  *   Storage   Memory belongs to storages. A value holds the storage of its
- *             alias_of root, which counts the root's bytes once. A value computed
- *             again is a new storage beside the saved one; a view of it, or of a
- *             saved value, holds the storage of what it was made from. Symbols,
- *             opaque objects and values of unknown size count 0.
+ *             alias_of root, which counts the root's bytes once. A value
+ *             computed again is a new storage beside the saved one; a view of
+ *             it, or of a saved value, holds the storage of what it was made
+ *             from. Symbols, opaque objects and values of unknown size count 0.
  *   Tuples    A tuple or dict holds the bytes of its tensors until a getitem
  *             takes its part over; the result of a view operator (split) holds
  *             none.
  *   Kinds     Static inputs and attributes are always there and never counted
  *             with the rest. Gradients are what depends on a tangent. All else
  *             is activations: what the plan decides about.
- *   Forward   Step 0 holds the inputs. Then the operators of the forward half in
- *             document order.
- *   Backward  Step 0 holds what was saved, tangents and seeds. Then the operators
- *             behind the first that reads a tangent, in document order, each
- *             after what it lacks of the recomputed values, those in document
- *             order too. A copy_ before that first operator comes first. Last,
+ *   Forward   Step 0 holds the inputs. Then the operators of the forward half
+ *             in document order.
+ *   Backward  Step 0 holds what was saved, tangents and seeds. Then the
+ *             operators from the first that reads a tangent on, in document
+ *             order, each after what it lacks of the recomputed values, those
+ *             in document order too. A copy_ before them all comes first. Last,
  *             outputs not computed so far. What nothing needs is not run.
  *   Lifetime  At a step, what it reads and what it makes is alive. A storage is
  *             alive from the first to the last step that touches a value in it;
@@ -69,7 +69,7 @@ remat_simulator_init(struct remat_work *w, struct remat_simulator *s,
 /* Room for a trace of either half. */
 REMAT_NODISCARD bool remat_trace_init(struct remat_work *w,
                                       struct remat_trace *trace);
-/* One half; subgraph.backward says which. O(nodes + edges), allocates nothing. */
+/* One half; half->backward says which. O(nodes + edges), allocates nothing. */
 void remat_simulate_half(struct remat_simulator *s,
                          const struct remat_subgraph *half,
                          struct remat_trace *trace);

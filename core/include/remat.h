@@ -521,7 +521,7 @@ struct remat_memory {
     int64_t peak_backward_bytes; /* the same in the backward */
     struct remat_nodes peak_nodes; /* activations alive at the first greatest of
                                       all steps, one name a storage */
-    int64_t static_bytes;        /* static inputs and attributes, always there */
+    int64_t static_bytes; /* static inputs and attributes, always there */
     int64_t peak_gradient_bytes; /* what depends on a tangent, at its most */
     int64_t peak_total_bytes;    /* all three together, at their most */
     struct remat_curve forward;
