@@ -66,27 +66,29 @@ class TestLoad(unittest.TestCase):
                 connection.close()
 
     def test_wait_ends(self):
-        """504 after the wait, not before and not much later; the worker is free again."""
+        """504 after the wait, not before; the jobs in front are not disturbed, and the worker is free afterwards."""
         with Daemon("--workers", 1) as daemon:
             for wait in (0, 1):
-                held = daemon.start_plan(graphs.slow(), LONG)  # in front of it, so that it cannot be done in time
-                behind = daemon.start_plan(graphs.slow(), LONG)
-                began = time.monotonic()
-                response = daemon.plan(TINY, {"Prefer": f"wait={wait}", "X-Request-Id": "late"})
-                seconds = time.monotonic() - began
-                if response.status == 200:  # this machine is fast
-                    self.assertEqual(wait, 1)
-                else:
-                    self.assertEqual((response.status, response.code), (504, "deadline-exceeded"))
-                    self.assertEqual(response.headers["preference-applied"], f"wait={wait}")
-                    self.assertIn("Prefer: wait=N", response.json["detail"])
-                    self.assertGreaterEqual(seconds, wait)
-                self.assertEqual(held.read_response().status, 200)
-                self.assertEqual(behind.read_response().status, 200)
-                held.close()
-                behind.close()
-            self.assertTrue(daemon.log(request_id="late", status=504))
+                self.assertTrue(any(self.is_late_behind(daemon, n, wait) for n in (2, 4, 8, 16)))
+            self.assertTrue(daemon.log(request_id="late", status=504, outcome="deadline-exceeded"))
             self.assertEqual(daemon.plan(TINY).status, 200)
+
+    def is_late_behind(self, daemon, n, wait):
+        """Asks for a quick plan behind n slow ones; whether the wait was too short for that on this machine."""
+        held = [daemon.start_plan(graphs.slow(), LONG) for _ in range(n)]
+        began = time.monotonic()
+        response = daemon.plan(TINY, {"Prefer": f"wait={wait}", "X-Request-Id": "late"})
+        seconds = time.monotonic() - began
+        for connection in held:
+            self.assertEqual(connection.read_response().status, 200)
+            connection.close()
+        self.assertEqual(response.headers["preference-applied"], f"wait={wait}")
+        if response.status == 200:
+            return False
+        self.assertEqual((response.status, response.code), (504, "deadline-exceeded"))
+        self.assertIn("Prefer: wait=N", response.json["detail"])
+        self.assertGreaterEqual(seconds, wait)
+        return True
 
     def test_order(self):
         """First come, first served: with one worker answers end in the order of the requests."""

@@ -3,6 +3,7 @@
 What the plans of these are is other suites' business; here they are requests.
 """
 import json
+import os
 
 TENSOR = {"dtype": "float32", "shape": [64]}
 
@@ -68,10 +69,11 @@ def chain(n):
 
 
 _slow = {}
+SLOW_N = 20000 if os.environ.get("REMAT_BUILD", "").endswith(("asan", "tsan")) else 100000
 
 
-def slow(n=100000):
-    """The bytes of a chain that keeps a worker busy for a second or more."""
+def slow(n=SLOW_N):
+    """The bytes of a chain that keeps a worker busy for a second or more; sanitizers need no long one for that."""
     if n not in _slow:
         _slow[n] = encode(chain(n))
     return _slow[n]
