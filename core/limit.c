@@ -1,7 +1,7 @@
 /*
  * limit.c: the least work done twice under a limit on peak memory.
  *
- *   weigh_budgets   the plans at budgets 1, 0.95, ..., 0, the first candidates
+ *   weigh_budgets   the plans at budgets 0, 0.05, ..., 1, the first candidates
  *   weigh_extremes  everything saved, and nothing that need not be
  *   search          better ones, from the most promising of these
  *   lower           where none is under the limit: ever lower peaks
@@ -75,12 +75,32 @@ static enum remat_status weigh_budget(struct finder *f, double budget)
     return status;
 }
 
+/* Whether a knapsack, at its dearest, leaves most of the job's steps. */
+static bool can_afford(const struct finder *f)
+{
+    const struct remat_job *job = f->l.w->job;
+    uint64_t steps = 0;
+
+    if (job->limits.n_steps == 0)
+        return true;
+    for (remat_node v = 0; v < f->l.w->g->n; v++)
+        steps += f->l.is_candidate[v] ? 10000 : 0;
+    return job->n_steps + 4 * steps <= job->limits.n_steps;
+}
+
+/* Without knapsack first, then spread out, since steps may run short. */
 static enum remat_status weigh_budgets(struct finder *f)
 {
+    static const uint8_t twentieths[N_BUDGETS] = {
+        20, 0, 10, 5, 15, 2, 7, 12, 17, 1, 3, 4, 6, 8, 9, 11, 13, 14, 16, 18,
+        19};
     enum remat_status status = REMAT_OK;
 
-    for (int i = N_BUDGETS - 1; i >= 0 && status == REMAT_OK; i--)
-        status = weigh_budget(f, (double)i / (N_BUDGETS - 1));
+    for (int i = 0; i < N_BUDGETS && status == REMAT_OK; i++) {
+        if (i >= 2 && !can_afford(f))
+            break;
+        status = weigh_budget(f, (double)twentieths[i] / (N_BUDGETS - 1));
+    }
     return status;
 }
 
