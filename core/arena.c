@@ -12,14 +12,17 @@
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
-#define POISON(p, n) ASAN_POISON_MEMORY_REGION(p, n)
+#define POISON(p, n)   ASAN_POISON_MEMORY_REGION(p, n)
 #define UNPOISON(p, n) ASAN_UNPOISON_MEMORY_REGION(p, n)
 #else
-#define POISON(p, n) ((void)(p), (void)(n))
+#define POISON(p, n)   ((void)(p), (void)(n))
 #define UNPOISON(p, n) ((void)(p), (void)(n))
 #endif
 
-enum { FIRST_CHUNK_BYTES = 1 << 14, LARGEST_CHUNK_BYTES = 1 << 22 };
+enum {
+    FIRST_CHUNK_BYTES = 1 << 14,
+    LARGEST_CHUNK_BYTES = 1 << 22
+};
 
 struct remat_chunk {
     struct remat_chunk *older;

@@ -38,8 +38,9 @@ struct remat_mark remat_arena_mark(const struct remat_arena *arena);
 /* Forgets everything allocated since the mark, giving newer chunks back. */
 void remat_arena_rewind(struct remat_arena *arena, struct remat_mark mark);
 
-#define REMAT_NEW(arena, type) ((type *)remat_arena_alloc(arena, 1, sizeof(type)))
-#define REMAT_NEW_ARRAY(arena, type, n)                                        \
+#define REMAT_NEW(arena, type) \
+    ((type *)remat_arena_alloc(arena, 1, sizeof(type)))
+#define REMAT_NEW_ARRAY(arena, type, n) \
     ((type *)remat_arena_alloc(arena, (n), sizeof(type)))
 
 #endif

@@ -7,7 +7,9 @@
 
 #include "remat.h"
 
-enum { REMAT_ARG_DEPTH = 64 };
+enum {
+    REMAT_ARG_DEPTH = 64
+};
 
 struct remat_arg_walk {
     struct {

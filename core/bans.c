@@ -8,7 +8,9 @@
 #include "error.h"
 #include "fusible.h"
 
-enum { FAR_ENOUGH_TO_IGNORE = 1000 }; /* rule f looks at nearer nodes only */
+enum {
+    FAR_ENOUGH_TO_IGNORE = 1000
+}; /* rule f looks at nearer nodes only */
 
 static bool is_plain(const struct remat_work *w)
 {
@@ -18,8 +20,8 @@ static bool is_plain(const struct remat_work *w)
 const char *remat_ban_text(enum remat_ban_reason reason)
 {
     switch (reason) {
-#define X(name, text, origin)                                                  \
-    case name:                                                                 \
+#define X(name, text, origin) \
+    case name:                \
         return text;
         REMAT_BAN_MAP(X)
 #undef X
@@ -69,8 +71,8 @@ static enum remat_status known_bytes(const struct remat_graph *g, remat_node v,
 }
 
 /* g: its result is less than a quarter of what it reads directly. The sum
- * sticks at 2^63 - 1 and 4 * size is compared as size against a quarter, rounded
- * so that nothing changes. */
+ * sticks at 2^63 - 1 and 4 * size is compared as size against a quarter,
+ * rounded so that nothing changes. */
 static enum remat_status is_reduction(const struct remat_graph *g, remat_node v,
                                       bool *result, struct remat_error *err)
 {

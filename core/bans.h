@@ -1,6 +1,6 @@
 /*
- * bans.h: which values may not be computed again in one cut (semantics 5.2, 5.3,
- * 5.4, 5.5, 12.2). Private to core.
+ * bans.h: which values may not be computed again in one cut
+ * (semantics 5.2, 5.3, 5.4, 5.5, 12.2). Private to core.
  */
 #ifndef REMAT_BANS_H
 #define REMAT_BANS_H
@@ -19,7 +19,8 @@ struct remat_bans {
 /* Whether 5.2 lets a node be banned. O(1). */
 bool remat_ban_is_allowed(const struct remat_work *w,
                           const struct remat_bans *bans, remat_node v);
-/* Whether the option that looks at operators from outside applies to v. O(1). */
+/* Whether the option that looks at operators from outside applies to v. O(1).
+ */
 bool remat_is_non_builtin(const struct remat_work *w, remat_node v);
 /* Bans a node where 5.2 lets it. A later reason does not replace an earlier. */
 void remat_ban(const struct remat_work *w, struct remat_bans *bans,

@@ -16,8 +16,8 @@
  *
  * The search of 5.4 from a set F visits nodes by increasing order and stops at
  * the first that an unfusible step leads to. Whatever it has visited by then is
- * reachable from F by fusible steps, so it stops at the least first_unfusible of
- * F, or at its limit where that is less.
+ * reachable from F by fusible steps, so it stops at the least first_unfusible
+ * of F, or at its limit where that is less.
  */
 static void find_first_unfusible(const struct remat_work *w,
                                  uint32_t *first_unfusible)
@@ -25,8 +25,7 @@ static void find_first_unfusible(const struct remat_work *w,
     for (remat_node v = w->g->n; v-- > 0;) {
         uint32_t least = REMAT_NONE;
 
-        REMAT_FOR_USERS(w, v, i)
-        {
+        REMAT_FOR_USERS (w, v, i) {
             remat_node user = w->users.items[i];
             uint32_t stop;
 
@@ -49,8 +48,7 @@ static uint32_t where_it_stops(const struct remat_work *w, remat_node v,
     uint32_t limit = 0;
     bool has_users = false;
 
-    REMAT_FOR_USERS(w, v, i)
-    {
+    REMAT_FOR_USERS (w, v, i) {
         remat_node user = w->users.items[i];
 
         if (!w->fw[user])
@@ -85,8 +83,7 @@ enum remat_status remat_ban_used_far_apart(struct remat_work *w,
         stop = where_it_stops(w, v, first_unfusible);
         if (stop == REMAT_NONE)
             continue;
-        REMAT_FOR_USERS(w, v, i)
-        {
+        REMAT_FOR_USERS (w, v, i) {
             remat_node user = w->users.items[i];
 
             if (w->fw[user] && w->order[user] > stop && w->fusible[i])
@@ -100,7 +97,9 @@ enum remat_status remat_ban_used_far_apart(struct remat_work *w,
 
 /* ---- 5.5: long chains --------------------------------------------------- */
 
-enum { LONG_CHAIN = 100 };
+enum {
+    LONG_CHAIN = 100
+};
 
 /* A binary heap of orders, least on top; equal entries stay apart. */
 struct heap {
@@ -178,13 +177,13 @@ static void follow_chain(const struct remat_work *w, struct remat_bans *bans,
         if (chains->visited[c])
             continue;
         chains->visited[c] = true;
-        /* A leftover duplicate keeps the heap from being empty: as specified. */
+        /* A leftover duplicate keeps the heap from being empty: as specified.
+         */
         if (order > w->order[s] + LONG_CHAIN && heap->n == 0) {
             remat_ban(w, bans, c, REMAT_BAN_LONG_CHAIN);
             return;
         }
-        REMAT_FOR_USERS(w, c, i)
-        {
+        REMAT_FOR_USERS (w, c, i) {
             remat_node user = w->users.items[i];
 
             if (w->fw[user] && w->fusible[i] &&

@@ -329,27 +329,26 @@ static bool note(struct chooser *c, const char *code, const char *message)
                                                 .message = message});
 }
 
-static enum remat_status pack_greedily(struct chooser *c,
-                                       const struct remat_items *items,
-                                       bool *keep)
+static enum remat_status
+pack_greedily(struct chooser *c, const struct remat_items *items, bool *keep)
 {
     bool divides_by_zero;
-    enum remat_status status = remat_knapsack_greedy(
-        c->w->job, items, keep, &divides_by_zero, c->err);
+    enum remat_status status =
+        remat_knapsack_greedy(c->w->job, items, keep, &divides_by_zero, c->err);
 
     if (status == REMAT_OK && divides_by_zero && c->w->options.compat &&
-        !note(c, "compat-fault",
-              "a value of no bytes is on offer: PyTorch's greedy solver divides "
-              "by zero here; such values are kept first instead"))
+        !note(
+            c, "compat-fault",
+            "a value of no bytes is on offer: PyTorch's greedy solver divides "
+            "by zero here; such values are kept first instead"))
         return no_memory(c);
     return status;
 }
 
-/* PyTorch's version of this solver gives each half one unit too many. Ours keeps
- * the budget; where the two decide differently a warning says so. */
-static enum remat_status pack_by_halving(struct chooser *c,
-                                         const struct remat_items *items,
-                                         bool *keep)
+/* PyTorch's version of this solver gives each half one unit too many. Ours
+ * keeps the budget; where the two decide differently a warning says so. */
+static enum remat_status
+pack_by_halving(struct chooser *c, const struct remat_items *items, bool *keep)
 {
     const bool compat = c->w->options.compat;
     bool *other = REMAT_NEW_ARRAY(&c->w->job->arena, bool, items->n);
@@ -359,8 +358,8 @@ static enum remat_status pack_by_halving(struct chooser *c,
         return no_memory(c);
     status = remat_knapsack_hirschberg(c->w->job, items, compat, keep, c->err);
     if (status == REMAT_OK)
-        status = remat_knapsack_hirschberg(c->w->job, items, !compat, other,
-                                           c->err);
+        status =
+            remat_knapsack_hirschberg(c->w->job, items, !compat, other, c->err);
     if (status != REMAT_OK || memcmp(keep, other, items->n) == 0)
         return status;
     if (!note(c, compat ? "compat-fault" : "solver-differs",
@@ -401,7 +400,8 @@ static enum remat_status pack(struct chooser *c)
 
 /* ---- the floor --------------------------------------------------------- */
 
-/* A budget that what must stay already exceeds is no error, but worth saying. */
+/* A budget that what must stay already exceeds is no error, but worth saying.
+ */
 static enum remat_status note_floor(struct chooser *c)
 {
     struct remat_nodes fixed = {c->fixed, c->n_fixed};

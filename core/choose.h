@@ -8,7 +8,9 @@
 #include "cut.h"
 #include "notes.h"
 
-enum { REMAT_MOST_CUTS = 4 };
+enum {
+    REMAT_MOST_CUTS = 4
+};
 
 struct remat_choice {
     struct remat_cut_work *cuts[REMAT_MOST_CUTS];
@@ -22,17 +24,15 @@ struct remat_choice {
 REMAT_NODISCARD enum remat_status remat_budget(const struct remat_work *w,
                                                double *budget,
                                                struct remat_error *err);
-/* Decides. REMAT_E_SIZE names a node whose size is needed and not known. At most
- * four cuts and a knapsack. */
-REMAT_NODISCARD enum remat_status remat_choose(struct remat_work *w,
-                                               double budget,
-                                               struct remat_notes *notes,
-                                               struct remat_choice *choice,
-                                               struct remat_error *err);
+/* Decides. REMAT_E_SIZE names a node whose size is needed and not known. At
+ * most four cuts and a knapsack. */
+REMAT_NODISCARD enum remat_status
+remat_choose(struct remat_work *w, double budget, struct remat_notes *notes,
+             struct remat_choice *choice, struct remat_error *err);
 /* Whether a value never enters the knapsack: it has to be kept (8.8). */
 bool remat_is_fixed(const struct remat_work *w, remat_node v);
-/* A random or seeded operator, or one that may not run twice: computing it again
- * gives another result. */
+/* A random or seeded operator, or one that may not run twice: computing it
+ * again gives another result. */
 bool remat_is_unrepeatable(const struct remat_work *w, remat_node v);
 
 #endif

@@ -30,7 +30,7 @@ static void find_required_bw(struct remat_work *w)
             continue;
         if (g->role[v] == REMAT_TANGENT || remat_in_backward_only(g, v))
             w->closure[v] = true;
-        REMAT_FOR_INPUTS(g, v, i)
+        REMAT_FOR_INPUTS (g, v, i)
             if (w->closure[g->inputs.items[i]])
                 w->closure[v] = true;
         w->bw[v] = w->closure[v];
@@ -73,7 +73,7 @@ static void find_distance(struct remat_work *w)
         uint32_t dist = REMAT_FAR;
 
         if (remat_spec(w->g, v)->op != REMAT_OUTPUT) {
-            REMAT_FOR_USERS(w, v, i)
+            REMAT_FOR_USERS (w, v, i)
                 if (w->dist[w->users.items[i]] + 1 < dist)
                     dist = w->dist[w->users.items[i]] + 1;
             if (!w->fw[v])

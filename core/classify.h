@@ -9,8 +9,8 @@
 
 /* Sets closure, bw, fw, order, dist and has_backward. A forward output that
  * depends on a tangent is left in forward->invalid: the graph has no plan. */
-REMAT_NODISCARD enum remat_status
-remat_classify(struct remat_work *w, struct remat_subgraph *forward,
-               struct remat_error *err);
+REMAT_NODISCARD enum remat_status remat_classify(struct remat_work *w,
+                                                 struct remat_subgraph *forward,
+                                                 struct remat_error *err);
 
 #endif

@@ -14,12 +14,13 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { TAKEN_FOR_INFINITE = 1000000 };
+enum {
+    TAKEN_FOR_INFINITE = 1000000
+};
 
-static const char *const policy_names[] = {
-    "untagged",
+static const char *const policy_names[] = {"untagged",
 #define X(name, text) text,
-    REMAT_POLICY_MAP(X)
+                                           REMAT_POLICY_MAP(X)
 #undef X
 };
 
@@ -105,8 +106,8 @@ static const char *const tag_rule_texts[] = {
 static enum remat_origin ban_origin(enum remat_ban_reason reason)
 {
     switch (reason) {
-#define X(name, text, origin)                                                  \
-    case name:                                                                 \
+#define X(name, text, origin) \
+    case name:                \
         return REMAT_ORIGIN_##origin;
         REMAT_BAN_MAP(X)
 #undef X
@@ -195,9 +196,8 @@ static bool explain_edge(struct remat_work *w, const struct remat_network *net,
     else if (from == step->node)
         explain_through(w, step, edge->capacity);
     else
-        step->reason =
-            remat_format(&w->job->arena, "reads `%s`",
-                         remat_spec(w->g, from)->name);
+        step->reason = remat_format(&w->job->arena, "reads `%s`",
+                                    remat_spec(w->g, from)->name);
     return step->reason != NULL;
 }
 
@@ -244,8 +244,8 @@ static const char *tell(struct remat_work *w, const struct remat_diagnostic *d)
 
     for (uint32_t i = 0; i < d->n_path && text != NULL; i++) {
         const struct remat_step *step = &d->path[i];
-        remat_node v = step->node != REMAT_NONE ? step->node
-                                                : d->path[i - 1].node;
+        remat_node v =
+            step->node != REMAT_NONE ? step->node : d->path[i - 1].node;
 
         if (step->origin == REMAT_ORIGIN_DATAFLOW)
             continue;

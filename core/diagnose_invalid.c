@@ -9,7 +9,8 @@
 #include "format.h"
 
 struct trail {
-    uint32_t *next; /* by node: the node it was reached from, nearer the output */
+    uint32_t
+        *next; /* by node: the node it was reached from, nearer the output */
     remat_node *queue;
 };
 
@@ -30,8 +31,7 @@ static remat_node find_blocker(const struct remat_work *w,
 
         if (remat_subgraph_is_blocked(w, s, v))
             return v;
-        REMAT_FOR_INPUTS(w->g, v, j)
-        {
+        REMAT_FOR_INPUTS (w->g, v, j) {
             remat_node input = w->g->inputs.items[j];
 
             if (s->valid[input] || trail->next[input] != REMAT_NONE)
@@ -55,8 +55,7 @@ static const char *blocked_because(const struct remat_work *w,
     case REMAT_FORWARD_SEED:
         return "an input of the forward that is not saved";
     default:
-        return s->backward ? "pinned to the forward"
-                           : "pinned to the backward";
+        return s->backward ? "pinned to the forward" : "pinned to the backward";
     }
 }
 
@@ -78,9 +77,8 @@ static bool build_path(struct remat_work *w, const struct remat_subgraph *s,
     for (remat_node v = blocker;; v = trail->next[v]) {
         struct remat_step *step = &path[--n];
 
-        *step = (struct remat_step){.node = v,
-                                    .side = REMAT_SIDE_OUT,
-                                    .origin = REMAT_ORIGIN_DATAFLOW};
+        *step = (struct remat_step){
+            .node = v, .side = REMAT_SIDE_OUT, .origin = REMAT_ORIGIN_DATAFLOW};
         step->reason =
             v == s->invalid
                 ? "is an output"
@@ -108,7 +106,8 @@ static const char *tell(struct remat_work *w, const struct remat_subgraph *s,
                             half, name);
     return remat_format(
         &w->job->arena,
-        "the %s has to return `%s` but cannot compute it: it %s `%s`, %s (%u of "
+        "the %s has to return `%s` but cannot compute it: it %s `%s`, %s (%u "
+        "of "
         "%u outputs are forward outputs: is num_fwd_outputs right?)",
         half, name, blocker == s->invalid ? "is" : "depends on",
         remat_spec(w->g, blocker)->name, blocked_because(w, s, blocker), n_fwd,

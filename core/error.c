@@ -9,8 +9,8 @@
 const char *remat_status_code(enum remat_status status)
 {
     switch (status) {
-#define X(name, code, text)                                                    \
-    case name:                                                                 \
+#define X(name, code, text) \
+    case name:              \
         return code;
         REMAT_STATUS_MAP(X)
 #undef X

@@ -59,7 +59,7 @@ static bool is_only_asserted(const struct remat_work *w, remat_node v)
     if (remat_spec(w->g, v)->value.kind != REMAT_VALUE_SYM_BOOL ||
         w->users.begin[v] == w->users.begin[v + 1])
         return false;
-    REMAT_FOR_USERS(w, v, i)
+    REMAT_FOR_USERS (w, v, i)
         if (remat_special(w->g, w->users.items[i]) != REMAT_ASSERT_SCALAR)
             return false;
     return true;
@@ -91,13 +91,11 @@ static bool is_read(const struct remat_work *w, const struct remat_subgraph *s,
 {
     if (s->is_output[v])
         return true;
-    REMAT_FOR_USERS(w, v, i)
-    {
+    REMAT_FOR_USERS (w, v, i) {
         remat_node user = w->users.items[i];
 
-        if (s->kept[user] &&
-            (remat_special(w->g, user) != REMAT_WAIT_TENSOR ||
-             s->n_users[user] > 0))
+        if (s->kept[user] && (remat_special(w->g, user) != REMAT_WAIT_TENSOR ||
+                              s->n_users[user] > 0))
             return true;
     }
     return false;
@@ -188,7 +186,7 @@ static enum remat_status extract_forward(struct remat_work *w,
                                          struct remat_error *err)
 {
     const struct remat_nodes outputs[] = {
-        w->g->fwd_outputs,     view(&lists->saved), view(&lists->scripted),
+        w->g->fwd_outputs,    view(&lists->saved), view(&lists->scripted),
         view(&lists->opaque), view(&lists->sym),
     };
     enum remat_status status = remat_subgraph_init(w, s, err);
@@ -224,8 +222,8 @@ static enum remat_status list_recomputed(struct remat_work *w,
                                          struct remat_nodes *recomputed,
                                          struct remat_error *err)
 {
-    struct list list = {
-        REMAT_NEW_ARRAY(&w->job->arena, remat_node, w->g->n), 0};
+    struct list list = {REMAT_NEW_ARRAY(&w->job->arena, remat_node, w->g->n),
+                        0};
 
     if (list.at == NULL)
         return remat_job_no_memory(w->job, err);
@@ -248,11 +246,9 @@ static enum remat_status extract_halves(struct remat_work *w,
     status = extract_backward(w, lists, &x->backward, err);
     if (status != REMAT_OK)
         return status;
-    if (x->forward.invalid != REMAT_NONE ||
-        x->backward.invalid != REMAT_NONE) {
+    if (x->forward.invalid != REMAT_NONE || x->backward.invalid != REMAT_NONE) {
         x->is_invalid = true;
-        x->failed =
-            x->forward.invalid != REMAT_NONE ? x->forward : x->backward;
+        x->failed = x->forward.invalid != REMAT_NONE ? x->forward : x->backward;
         return REMAT_OK;
     }
     return list_recomputed(w, &x->forward, &x->backward, &x->recomputed, err);
@@ -262,8 +258,8 @@ enum remat_status remat_extract(struct remat_work *w, struct remat_nodes chosen,
                                 struct remat_extraction *x,
                                 struct remat_error *err)
 {
-    struct list scratch = {
-        REMAT_NEW_ARRAY(&w->job->arena, remat_node, w->g->n), 0};
+    struct list scratch = {REMAT_NEW_ARRAY(&w->job->arena, remat_node, w->g->n),
+                           0};
     struct lists lists;
     enum remat_status status;
 

@@ -58,8 +58,8 @@ static int64_t batched_matmul(struct shape a, struct shape b)
 {
     if (a.n != 3 || b.n != 3)
         return 0;
-    return times(
-        times(times(times(a.dims[0], a.dims[1]), b.dims[2]), 2), a.dims[2]);
+    return times(times(times(times(a.dims[0], a.dims[1]), b.dims[2]), 2),
+                 a.dims[2]);
 }
 
 /* Query, key, value: (batch, heads, length, width). */

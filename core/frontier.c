@@ -11,7 +11,10 @@
 #include "error.h"
 #include "notes.h"
 
-enum { N_BUDGETS = 19, PARTS = 20 }; /* 0.05 to 0.95 */
+enum {
+    N_BUDGETS = 19,
+    PARTS = 20
+}; /* 0.05 to 0.95 */
 
 /* How budgets are filled. The first is what a budget means; the others reach
  * into dents that it leaves. */
@@ -85,8 +88,8 @@ static enum remat_status find_hull(struct frontier_search *f)
     if (status == REMAT_OK)
         status = remat_job_enter(f->work.job, REMAT_PHASE_FLOW, f->err);
     if (status == REMAT_OK)
-        status = remat_trade_solve(f->work.job, &f->net.trade, &f->hull,
-                                   f->err);
+        status =
+            remat_trade_solve(f->work.job, &f->net.trade, &f->hull, f->err);
     if (status == REMAT_OK && f->hull.infinite)
         status = note(f, "frontier-without-hull", REMAT_NONE,
                       "the backward needs a value that can be neither saved "
@@ -110,9 +113,9 @@ static enum remat_status add_hull(struct frontier_search *f)
     for (uint32_t i = 0; i < f->hull.n_points && status == REMAT_OK; i++) {
         const struct remat_plan *plan;
 
-        status = remat_frontier_plan(&f->work, &f->net, &f->hull,
-                                     f->hull.points[i].n_sink_side, &plan,
-                                     f->err);
+        status =
+            remat_frontier_plan(&f->work, &f->net, &f->hull,
+                                f->hull.points[i].n_sink_side, &plan, f->err);
         if (status == REMAT_OK && plan != NULL)
             add_point(f, plan, REMAT_POINT_HULL, -1.0);
     }

@@ -8,11 +8,13 @@
 #include "work.h"
 
 /* The network of the trade: every value a plan may save or compute again as two
- * vertices, v_in and v_out, joined by the bytes of v. v_in on the sink's side: v
- * is computed again; only v_out there: v is saved; neither: nothing needs v. */
+ * vertices, v_in and v_out, joined by the bytes of v. v_in on the sink's side:
+ * v is computed again; only v_out there: v is saved; neither: nothing needs v.
+ */
 struct remat_frontier_network {
     struct remat_trade_network trade;
-    uint32_t *vertex; /* v_in by node, v_out is the next; REMAT_NONE: not there */
+    uint32_t
+        *vertex; /* v_in by node, v_out is the next; REMAT_NONE: not there */
     remat_node *room; /* scratch for lists on their way: four of every node */
 };
 
@@ -39,10 +41,10 @@ remat_frontier_keep(struct remat_work *w,
                     const struct remat_frontier_network *net,
                     struct remat_mark bottom, const struct remat_plan *solved,
                     const struct remat_plan **plan, struct remat_error *err);
-/* The plan of a cut whose sink side is the first n_sink_side of the hull's order:
- * extracted, verified, added up. *plan is NULL when the halves cannot be extracted
- * or the plan computes again what remat_frontier_is_fixed says. Keeps nothing in
- * the arena but the plan. O(nodes + edges). */
+/* The plan of a cut whose sink side is the first n_sink_side of the hull's
+ * order: extracted, verified, added up. *plan is NULL when the halves cannot be
+ * extracted or the plan computes again what remat_frontier_is_fixed says. Keeps
+ * nothing in the arena but the plan. O(nodes + edges). */
 REMAT_NODISCARD enum remat_status
 remat_frontier_plan(struct remat_work *w,
                     const struct remat_frontier_network *net,

@@ -10,15 +10,15 @@
  *   FLOPs  of a value computed again, where the forward computes it too. What
  *          only the backward needs is computed once and costs nothing.
  *
- * A value tagged for recomputation cannot be saved, but need not be computed when
- * nothing reads it. Inputs and what remat_frontier_is_fixed says cannot be
+ * A value tagged for recomputation cannot be saved, but need not be computed
+ * when nothing reads it. Inputs and what remat_frontier_is_fixed says cannot be
  * computed again.
  *
  * Where a plan then costs something else than its cut: an impure operator runs
- * in the backward whenever it can, needed or not; a value only the backward needs
- * is computed twice when another saved one is made from it; what the backward
- * does not read after all (a wait nobody waits for) is not saved. Points of a
- * frontier always carry the numbers of the plan.
+ * in the backward whenever it can, needed or not; a value only the backward
+ * needs is computed twice when another saved one is made from it; what the
+ * backward does not read after all (a wait nobody waits for) is not saved.
+ * Points of a frontier always carry the numbers of the plan.
  */
 #include "choose.h"
 #include "classify.h"
@@ -44,15 +44,15 @@ enum remat_status remat_frontier_prepare(struct remat_work *w, bool *is_invalid,
     if (status == REMAT_OK)
         *is_invalid = forward.invalid != REMAT_NONE;
     if (status == REMAT_OK)
-        status = remat_job_spend(w->job, w->users.begin[w->g->n], "classes",
-                                 err);
+        status =
+            remat_job_spend(w->job, w->users.begin[w->g->n], "classes", err);
     return status;
 }
 
 /* ---- what a value costs ------------------------------------------------ */
 
-/* Attention counts as seeded for its dropout: with the chance 0 it draws nothing
- * and gives the same result again. */
+/* Attention counts as seeded for its dropout: with the chance 0 it draws
+ * nothing and gives the same result again. */
 static bool draws_nothing(const struct remat_graph *g, remat_node v)
 {
     static const struct {
@@ -83,8 +83,8 @@ static bool draws_nothing(const struct remat_graph *g, remat_node v)
            (chance->kind == REMAT_ARG_INT && chance->as.integer == 0);
 }
 
-/* Views are as good computed again as kept, whatever their tag; a symbolic float
- * can always be (semantics 5.2). */
+/* Views are as good computed again as kept, whatever their tag; a symbolic
+ * float can always be (semantics 5.2). */
 static bool has_to_stay(const struct remat_work *w, remat_node v)
 {
     bool is_plain = w->options.profile == REMAT_PROFILE_PLAIN;
@@ -158,8 +158,7 @@ static void add_node(const struct remat_work *w,
     trade->flops[in] = flops_of(w, v);
     trade->at_sink[in + 1] = w->bw[v];
     add_edge(trade, in, in + 1, bytes_of(w, v));
-    REMAT_FOR_USERS(w, v, i)
-    {
+    REMAT_FOR_USERS (w, v, i) {
         remat_node user = w->users.items[i];
 
         if (w->closure[user] && remat_spec(w->g, user)->op != REMAT_OUTPUT)
@@ -178,8 +177,8 @@ static bool allocate(struct remat_work *w, struct remat_frontier_network *net)
     net->vertex = REMAT_NEW_ARRAY(arena, uint32_t, n);
     net->trade.flops = REMAT_NEW_ARRAY(arena, int64_t, 2 * n);
     net->trade.at_sink = REMAT_NEW_ARRAY(arena, bool, 2 * n);
-    net->trade.edges = REMAT_NEW_ARRAY(arena, struct remat_edge,
-                                       n + w->users.begin[n]);
+    net->trade.edges =
+        REMAT_NEW_ARRAY(arena, struct remat_edge, n + w->users.begin[n]);
     net->room = remat_arena_alloc(arena, n, 4 * sizeof(*net->room));
     return arena->status == REMAT_OK;
 }

@@ -9,7 +9,9 @@
 
 #include <string.h>
 
-enum { N_LISTS = 4 };
+enum {
+    N_LISTS = 4
+};
 
 /* ---- from cut to extraction -------------------------------------------- */
 
@@ -24,8 +26,8 @@ static bool is_saved(const struct remat_frontier_network *net,
 }
 
 /* A saved value that was made from a static input alone, by operators that cost
- * nothing and keep its size (the transpose of a weight), is as good saved as that
- * input, which stays in memory anyway. */
+ * nothing and keep its size (the transpose of a weight), is as good saved as
+ * that input, which stays in memory anyway. */
 static remat_node static_origin(const struct remat_work *w, remat_node v)
 {
     const struct remat_graph *g = w->g;
@@ -58,12 +60,10 @@ static void choose(const struct remat_work *w,
             at[chosen->n++] = v;
 }
 
-static enum remat_status extract(struct remat_work *w,
-                                 const struct remat_frontier_network *net,
-                                 const struct remat_hull *hull,
-                                 uint32_t n_sink_side,
-                                 struct remat_extraction *x,
-                                 struct remat_error *err)
+static enum remat_status
+extract(struct remat_work *w, const struct remat_frontier_network *net,
+        const struct remat_hull *hull, uint32_t n_sink_side,
+        struct remat_extraction *x, struct remat_error *err)
 {
     remat_node *at = REMAT_NEW_ARRAY(&w->job->arena, remat_node, w->g->n);
     bool *is_chosen = REMAT_NEW_ARRAY(&w->job->arena, bool, w->g->n);
@@ -142,12 +142,10 @@ enum remat_status remat_frontier_keep(struct remat_work *w,
 {
     struct remat_arena *arena = &w->job->arena;
     struct remat_plan copy = *solved;
-    struct remat_nodes *const lists[N_LISTS] = {&copy.saved, &copy.saved_sym,
-                                                &copy.saved_opaque,
-                                                &copy.recomputed};
-    const struct remat_nodes from[N_LISTS] = {copy.saved, copy.saved_sym,
-                                              copy.saved_opaque,
-                                              copy.recomputed};
+    struct remat_nodes *const lists[N_LISTS] = {
+        &copy.saved, &copy.saved_sym, &copy.saved_opaque, &copy.recomputed};
+    const struct remat_nodes from[N_LISTS] = {
+        copy.saved, copy.saved_sym, copy.saved_opaque, copy.recomputed};
     uint32_t n = pack(from, net->room);
     struct remat_plan *kept;
     remat_node *at;
@@ -221,8 +219,8 @@ enum remat_status remat_frontier_plan(struct remat_work *w,
 
     *plan = NULL;
     if (status == REMAT_OK)
-        status = remat_job_spend(w->job, w->users.begin[w->g->n], "frontier",
-                                 err);
+        status =
+            remat_job_spend(w->job, w->users.begin[w->g->n], "frontier", err);
     if (status == REMAT_OK && measured.outcome == REMAT_PLAN)
         return remat_frontier_keep(w, net, bottom, &measured, plan, err);
     remat_arena_rewind(&w->job->arena, bottom);

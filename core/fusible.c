@@ -167,8 +167,7 @@ static bool fill_pairs(struct remat_work *w, remat_node *stamps,
             continue;
         if (!stamp_written(w, user, stamps))
             return false;
-        REMAT_FOR_INPUTS(g, user, i)
-        {
+        REMAT_FOR_INPUTS (g, user, i) {
             remat_node a = g->inputs.items[i];
 
             w->fusible[cursor[a]++] = pair_is_fusible(g, a, user, stamps);
@@ -191,8 +190,7 @@ static void look_through_views(struct remat_work *w)
 
 bool remat_is_materialised_in_backward(const struct remat_work *w, remat_node v)
 {
-    REMAT_FOR_USERS(w, v, i)
-    {
+    REMAT_FOR_USERS (w, v, i) {
         remat_node user = w->users.items[i];
 
         if (!w->fw[user] && !w->fusible[i])
@@ -207,7 +205,7 @@ bool remat_is_materialised(const struct remat_work *w, remat_node v)
 {
     if (remat_spec(w->g, v)->op == REMAT_PLACEHOLDER)
         return true;
-    REMAT_FOR_USERS(w, v, i)
+    REMAT_FOR_USERS (w, v, i)
         if (!w->fusible[i])
             return true;
     return false;

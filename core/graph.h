@@ -47,7 +47,7 @@ struct remat_graph {
     uint8_t *role;                    /* enum remat_role */
     bool *is_static;                  /* a static-lifetime primal */
     int64_t *n_bytes;                 /* -1: unknown */
-    remat_node *storage;              /* root of the storage, REMAT_NONE: none */
+    remat_node *storage; /* root of the storage, REMAT_NONE: none */
 
     /* tags: the document's, as the passes left them */
     uint8_t *policy; /* enum remat_policy */

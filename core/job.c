@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STEPS_BETWEEN_POLLS = 1 << 14 };
+enum {
+    STEPS_BETWEEN_POLLS = 1 << 14
+};
 
 struct remat_job *remat_job_new(const struct remat_limits *limits)
 {

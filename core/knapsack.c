@@ -1,14 +1,18 @@
 /*
- * knapsack.c: the dynamic programs over quantised memory, and the greedy choice.
+ * knapsack.c: the dynamic programs over quantised memory, and the greedy
+ * choice.
  *
- * Arithmetic is part of the specification here: float32 sums lose small addends,
- * so that cheap items can look worthless, and equal decisions need equal losses.
+ * Arithmetic is part of the specification here: float32 sums lose small
+ * addends, so that cheap items can look worthless, and equal decisions need
+ * equal losses.
  */
 #include "knapsack.h"
 
 #include <string.h>
 
-enum { PARTS = 10000 }; /* memory is counted in ten-thousandths */
+enum {
+    PARTS = 10000
+}; /* memory is counted in ten-thousandths */
 
 /* ---- quantities -------------------------------------------------------- */
 
@@ -116,8 +120,7 @@ enum remat_status remat_knapsack_greedy(struct remat_job *job,
     for (uint32_t i = 0; i < items->n; i++) {
         bool is_free = items->memory[i] == 0.0;
 
-        ratio[i] =
-            is_free ? infinite : items->runtime[i] / items->memory[i];
+        ratio[i] = is_free ? infinite : items->runtime[i] / items->memory[i];
         *divides_by_zero = *divides_by_zero || is_free;
     }
     order = remat_sort_descending(&job->arena, ratio, items->n);
@@ -238,20 +241,24 @@ static enum remat_status fit(struct halving *h)
     return REMAT_OK;
 }
 
-enum remat_status
-remat_knapsack_hirschberg(struct remat_job *job,
-                          const struct remat_items *items, bool off_by_one,
-                          bool *keep, struct remat_error *err)
+enum remat_status remat_knapsack_hirschberg(struct remat_job *job,
+                                            const struct remat_items *items,
+                                            bool off_by_one, bool *keep,
+                                            struct remat_error *err)
 {
     struct remat_mark mark = remat_arena_mark(&job->arena);
-    struct halving h = {.job = job, .items = items, .off_by_one = off_by_one,
-                        .keep = keep, .err = err};
+    struct halving h = {.job = job,
+                        .items = items,
+                        .off_by_one = off_by_one,
+                        .keep = keep,
+                        .err = err};
     uint32_t most = capacity_of(items);
     enum remat_status status = REMAT_OK;
 
     h.later = REMAT_NEW_ARRAY(&job->arena, float, (size_t)most + 1);
     h.earlier = REMAT_NEW_ARRAY(&job->arena, float, (size_t)most + 1);
-    h.stack = REMAT_NEW_ARRAY(&job->arena, struct segment, (size_t)items->n + 2);
+    h.stack =
+        REMAT_NEW_ARRAY(&job->arena, struct segment, (size_t)items->n + 2);
     if (job->arena.status != REMAT_OK)
         return remat_job_no_memory(job, err);
     push(&h, 0, items->n, most);

@@ -30,8 +30,8 @@ REMAT_NODISCARD enum remat_status
 remat_knapsack_greedy(struct remat_job *job, const struct remat_items *items,
                       bool *keep, bool *divides_by_zero,
                       struct remat_error *err);
-/* The dynamic program in linear space, halving the items. `off_by_one` gives each
- * half one unit too many, as PyTorch does, and may then exceed the budget;
+/* The dynamic program in linear space, halving the items. `off_by_one` gives
+ * each half one unit too many, as PyTorch does, and may then exceed the budget;
  * without it the budget is kept. O(10^4 n log n) time. */
 REMAT_NODISCARD enum remat_status
 remat_knapsack_hirschberg(struct remat_job *job,

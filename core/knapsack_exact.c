@@ -1,13 +1,13 @@
 /*
  * knapsack_exact.c: the best selection under a budget, exactly.
  *
- * Items are taken by runtime over memory. A state is a selection among the items
- * so far; one that needs no less memory than another and saves no more runtime
- * is dominated (Nemhauser & Ullmann, Management Science 15(9), 1969). A state is
- * dropped too when even the best fractional completion does not beat the best
- * selection known (Dantzig, Operations Research 5(2), 1957). States are kept in
- * a list with increasing memory and runtime, so dominance is a merge; equal items
- * of repeated layers fall together.
+ * Items are taken by runtime over memory. A state is a selection among the
+ * items so far; one that needs no less memory than another and saves no more
+ * runtime is dominated (Nemhauser & Ullmann, Management Science 15(9), 1969). A
+ * state is dropped too when even the best fractional completion does not beat
+ * the best selection known (Dantzig, Operations Research 5(2), 1957). States
+ * are kept in a list with increasing memory and runtime, so dominance is a
+ * merge; equal items of repeated layers fall together.
  */
 #include "knapsack.h"
 
@@ -31,7 +31,7 @@ struct exact {
     const struct remat_items *items;
     struct remat_error *err;
     const uint32_t *order;
-    double *memory_before;  /* of the first i items in that order */
+    double *memory_before; /* of the first i items in that order */
     double *runtime_before;
 
     struct state *states;
@@ -43,7 +43,7 @@ struct exact {
     uint32_t n_choices;
     uint32_t choices_capacity;
 
-    double best;          /* runtime of the best selection known */
+    double best; /* runtime of the best selection known */
     uint32_t best_taken;
 };
 
@@ -72,16 +72,15 @@ static bool make_room(struct exact *x)
     if (wanted > x->capacity) {
         uint32_t capacity = x->capacity;
 
-        x->states = grown(x, x->states, x->n, &capacity, wanted,
-                          sizeof(*x->states));
+        x->states =
+            grown(x, x->states, x->n, &capacity, wanted, sizeof(*x->states));
         x->next = grown(x, NULL, 0, &x->capacity, wanted, sizeof(*x->next));
         if (x->states == NULL || x->next == NULL)
             return false;
     }
     if (x->n_choices + x->n + 1 > x->choices_capacity)
-        x->choices =
-            grown(x, x->choices, x->n_choices, &x->choices_capacity,
-                  x->n_choices + x->n + 1, sizeof(*x->choices));
+        x->choices = grown(x, x->choices, x->n_choices, &x->choices_capacity,
+                           x->n_choices + x->n + 1, sizeof(*x->choices));
     return x->choices != NULL;
 }
 
@@ -109,9 +108,9 @@ static double fractional(const struct exact *x, struct state s, uint32_t from)
     if (low == x->items->n)
         return runtime;
     item = x->order[low];
-    return runtime + x->items->runtime[item] *
-                         ((limit - x->memory_before[low]) /
-                          x->items->memory[item]);
+    return runtime +
+           x->items->runtime[item] *
+               ((limit - x->memory_before[low]) / x->items->memory[item]);
 }
 
 static void learn_best(struct exact *x, struct state s)
@@ -168,9 +167,9 @@ static void merge(struct exact *x, uint32_t item)
     uint32_t n = 0;
 
     while (without < x->n || with < x->n) {
-        bool second = without == x->n ||
-                      (with < x->n && x->states[with].memory + memory <
-                                          x->states[without].memory);
+        bool second =
+            without == x->n || (with < x->n && x->states[with].memory + memory <
+                                                   x->states[without].memory);
 
         if (!second) {
             append(x, &n, x->states[without++]);
@@ -219,8 +218,8 @@ static enum remat_status run(struct exact *x)
             return remat_job_no_memory(x->job, x->err);
         merge(x, x->order[i]);
         prune(x, i + 1, floor);
-        status = remat_job_spend(x->job, 4 * (uint64_t)x->n + 1, "knapsack",
-                                 x->err);
+        status =
+            remat_job_spend(x->job, 4 * (uint64_t)x->n + 1, "knapsack", x->err);
         if (status != REMAT_OK)
             return status;
     }
@@ -232,17 +231,16 @@ enum remat_status remat_knapsack_exact(struct remat_job *job,
                                        bool *keep, struct remat_error *err)
 {
     struct remat_mark mark = remat_arena_mark(&job->arena);
-    struct exact x = {.job = job, .items = items, .err = err,
-                      .best_taken = NOTHING};
+    struct exact x = {
+        .job = job, .items = items, .err = err, .best_taken = NOTHING};
     double *ratio = REMAT_NEW_ARRAY(&job->arena, double, items->n);
     enum remat_status status;
 
     if (ratio == NULL)
         return remat_job_no_memory(job, err);
     for (uint32_t i = 0; i < items->n; i++)
-        ratio[i] = items->memory[i] > 0.0
-                       ? items->runtime[i] / items->memory[i]
-                       : 1e308;
+        ratio[i] = items->memory[i] > 0.0 ? items->runtime[i] / items->memory[i]
+                                          : 1e308;
     x.order = remat_sort_descending(&job->arena, ratio, items->n);
     if (x.order == NULL)
         return remat_job_no_memory(job, err);
@@ -251,8 +249,7 @@ enum remat_status remat_knapsack_exact(struct remat_job *job,
     if (job->arena.status != REMAT_OK)
         return remat_job_no_memory(job, err);
     for (uint32_t i = 0; i < items->n; i++) {
-        x.memory_before[i + 1] =
-            x.memory_before[i] + items->memory[x.order[i]];
+        x.memory_before[i + 1] = x.memory_before[i] + items->memory[x.order[i]];
         x.runtime_before[i + 1] =
             x.runtime_before[i] + items->runtime[x.order[i]];
     }

@@ -21,7 +21,7 @@ static bool mark_live(struct remat_work *w, uint32_t *n_users)
         if (w->live[v])
             continue;
         some_dead = true;
-        REMAT_FOR_INPUTS(g, v, i)
+        REMAT_FOR_INPUTS (g, v, i)
             n_users[g->inputs.items[i]]--;
     }
     return some_dead;

@@ -45,7 +45,7 @@ struct search {
     uint32_t *queue;   /* of sweep and bury */
     uint32_t *probed;  /* last probe that met a vertex */
     uint32_t probe;
-    int64_t *carried;  /* flow that enters or leaves a region vertex */
+    int64_t *carried; /* flow that enters or leaves a region vertex */
 
     uint32_t *leaving; /* arcs that leave the source's region */
     uint32_t *next;    /* links the leaving arcs of one distance */
@@ -110,9 +110,9 @@ static enum remat_status spend(struct search *s)
 
 /* ---- distances --------------------------------------------------------- */
 
-/* Exact distances of all vertices between the regions, backwards from the sink's
- * region, whose vertices have distance 0. Those at the source stay dead: a path
- * never comes back to them. */
+/* Exact distances of all vertices between the regions, backwards from the
+ * sink's region, whose vertices have distance 0. Those at the source stay dead:
+ * a path never comes back to them. */
 static enum remat_status sweep(struct search *s)
 {
     const struct remat_residual *r = s->r;
@@ -373,7 +373,8 @@ static void settle(struct search *s)
         send(r, a, s->carried[v]);
         s->carried[r->head[r->twin[a]]] += s->carried[v];
     }
-    for (uint32_t i = r->n_at_source + r->n_at_sink; i-- > r->n_at_source + 1;) {
+    for (uint32_t i = r->n_at_source + r->n_at_sink;
+         i-- > r->n_at_source + 1;) {
         uint32_t v = r->region_order[i];
         uint32_t a = r->region_arc[v];
 

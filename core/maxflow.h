@@ -8,8 +8,8 @@
 
 struct remat_flow {
     int64_t value;
-    uint64_t n_paths;   /* augmenting paths */
-    uint64_t n_sweeps;  /* exact distance computations */
+    uint64_t n_paths;  /* augmenting paths */
+    uint64_t n_sweeps; /* exact distance computations */
 };
 
 /* A maximum flow in r, which must be freshly built and not infinite; afterwards

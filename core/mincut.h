@@ -12,8 +12,8 @@
 REMAT_NODISCARD enum remat_status
 remat_mincut_sink_side(struct remat_job *job, const struct remat_residual *r,
                        bool **sink_side, struct remat_error *err);
-/* Nodes whose edge v_in -> v_out crosses from the other side into the sink side,
- * in node order. sink_side NULL: nothing does. O(nodes). */
+/* Nodes whose edge v_in -> v_out crosses from the other side into the sink
+ * side, in node order. sink_side NULL: nothing does. O(nodes). */
 REMAT_NODISCARD enum remat_status
 remat_mincut_nodes(struct remat_work *w, const struct remat_network *net,
                    const bool *sink_side, struct remat_nodes *nodes,

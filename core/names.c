@@ -91,7 +91,8 @@ static struct remat_fork first_difference(const char *a, const char *b)
     return fork;
 }
 
-/* Whether `fork` is tested before `new` on every path: higher up in the tree. */
+/* Whether `fork` is tested before `new` on every path: higher up in the tree.
+ */
 static bool is_above(const struct remat_fork *fork,
                      const struct remat_fork *new)
 {

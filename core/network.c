@@ -131,7 +131,7 @@ static void add_node(const struct remat_work *w, struct remat_network *net,
     vertex = in_vertex(net, v);
     net->through[v] = net->n_edges;
     add_edge(net, vertex, out_vertex(net, v), remat_weight(w, v));
-    REMAT_FOR_USERS(w, v, i)
+    REMAT_FOR_USERS (w, v, i)
         add_edge(net, net->out[v], in_vertex(net, w->users.items[i]),
                  REMAT_INFINITE);
 }

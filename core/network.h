@@ -2,9 +2,9 @@
  * network.h: the flow network of a graph (semantics 6). Private to core.
  *
  * Every node v of the graph is split in two vertices, v_in and v_out; the edge
- * between them costs what saving v costs. Vertices are numbered and edges listed
- * in the order in which they are first mentioned, which is the adjacency order
- * that diagnostics follow.
+ * between them costs what saving v costs. Vertices are numbered and edges
+ * listed in the order in which they are first mentioned, which is the adjacency
+ * order that diagnostics follow.
  */
 #ifndef REMAT_NETWORK_H
 #define REMAT_NETWORK_H

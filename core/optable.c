@@ -31,25 +31,25 @@ struct entry {
 
 #define NOTHING(...)
 #define ENTRY(name, value) {name, value},
-#define TABLE "optable/pytorch-2.13.inc"
+#define TABLE              "optable/pytorch-2.13.inc"
 
-#define RELEASE NOTHING
-#define DTYPE ENTRY
-#define PACKET NOTHING
+#define RELEASE  NOTHING
+#define DTYPE    ENTRY
+#define PACKET   NOTHING
 #define OVERLOAD NOTHING
 static const struct entry dtypes[] = {
 #include TABLE
 };
 #undef DTYPE
 #undef PACKET
-#define DTYPE NOTHING
+#define DTYPE  NOTHING
 #define PACKET ENTRY
 static const struct entry packets[] = {
 #include TABLE
 };
 #undef PACKET
 #undef OVERLOAD
-#define PACKET NOTHING
+#define PACKET   NOTHING
 #define OVERLOAD ENTRY
 static const struct entry overloads[] = {
 #include TABLE
@@ -57,7 +57,7 @@ static const struct entry overloads[] = {
 #undef RELEASE
 #undef OVERLOAD
 #define RELEASE(version) version
-#define OVERLOAD NOTHING
+#define OVERLOAD         NOTHING
 static const char release[] =
 #include TABLE
     ;

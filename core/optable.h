@@ -10,14 +10,14 @@
 enum remat_special {
     REMAT_ORDINARY,
     REMAT_GETITEM,
-    REMAT_COPY,             /* aten.copy_.default */
-    REMAT_LIFT_FRESH,       /* aten.lift_fresh[_copy].default */
-    REMAT_VIEW_OR_RESHAPE,  /* aten.view.default, aten.reshape.default */
-    REMAT_WITH_EFFECTS,     /* higher_order.with_effects */
-    REMAT_AUTO_FUNCTIONAL,  /* higher_order.auto_functionalized */
-    REMAT_TRITON_FUNCTIONAL,/* higher_order.triton_kernel_wrapper_functional */
-    REMAT_WAIT_TENSOR,      /* _c10d_functional.wait_tensor.default */
-    REMAT_ASSERT_SCALAR     /* aten._assert_scalar.default */
+    REMAT_COPY,              /* aten.copy_.default */
+    REMAT_LIFT_FRESH,        /* aten.lift_fresh[_copy].default */
+    REMAT_VIEW_OR_RESHAPE,   /* aten.view.default, aten.reshape.default */
+    REMAT_WITH_EFFECTS,      /* higher_order.with_effects */
+    REMAT_AUTO_FUNCTIONAL,   /* higher_order.auto_functionalized */
+    REMAT_TRITON_FUNCTIONAL, /* higher_order.triton_kernel_wrapper_functional */
+    REMAT_WAIT_TENSOR,       /* _c10d_functional.wait_tensor.default */
+    REMAT_ASSERT_SCALAR      /* aten._assert_scalar.default */
 };
 
 /* How the floating-point operations of a packet are counted (flops.c). */

@@ -5,7 +5,8 @@
  *   lay_out          arcs of each vertex
  *   tie_ends         what infinite edges tie to the sink and to the source
  *   find_ends        the cut of least FLOPs, and the one of least bytes
- *   divide           a stretch between two cuts: a corner between them, or a side
+ *   divide           a stretch between two cuts: a corner between them, or a
+ * side
  *
  * The order of the vertices carries everything: the sink side of any cut found
  * is a prefix of it. A stretch of the order lies between the prefixes of two
@@ -119,8 +120,7 @@ static uint32_t tie(struct remat_parametric *s, bool at_sink, uint8_t *side)
     uint32_t n = 0;
 
     for (uint32_t v = 0; v < s->net->n_vertices; v++)
-        if (at_sink ? s->net->at_sink[v]
-                    : s->net->flops[v] == REMAT_INFINITE) {
+        if (at_sink ? s->net->at_sink[v] : s->net->flops[v] == REMAT_INFINITE) {
             side[v] |= mark;
             s->queue[n++] = v;
         }
@@ -176,8 +176,8 @@ static enum remat_status add_point(struct hull_search *h,
 
     if (hull->n_points == h->capacity) {
         uint32_t capacity = 2 * h->capacity + 16;
-        struct remat_trade *points = REMAT_NEW_ARRAY(
-            &h->s.job->arena, struct remat_trade, capacity);
+        struct remat_trade *points =
+            REMAT_NEW_ARRAY(&h->s.job->arena, struct remat_trade, capacity);
 
         if (points == NULL)
             return remat_job_no_memory(h->s.job, h->s.err);
@@ -246,8 +246,8 @@ static void push(struct hull_search *h, struct remat_trade left,
 {
     if (left.flops == right.flops)
         return; /* one and the same point */
-    h->stack[h->n_stack++] = (struct stretch){
-        {left.n_sink_side, right.n_sink_side}, left, right};
+    h->stack[h->n_stack++] =
+        (struct stretch){{left.n_sink_side, right.n_sink_side}, left, right};
 }
 
 /* Looks for a cut below the line through the ends of a stretch. */
@@ -282,15 +282,14 @@ static enum remat_status find_ends(struct hull_search *h,
     struct remat_trade left;
     struct remat_trade right;
     uint32_t middle;
-    enum remat_status status = remat_parametric_cut(
-        &h->s, between, 1, h->all_bytes + 1, &middle);
+    enum remat_status status =
+        remat_parametric_cut(&h->s, between, 1, h->all_bytes + 1, &middle);
 
     if (status != REMAT_OK)
         return status;
     left = trade_of(h, middle);
     between.begin = middle;
-    status =
-        remat_parametric_cut(&h->s, between, h->all_flops + 1, 1, &middle);
+    status = remat_parametric_cut(&h->s, between, h->all_flops + 1, 1, &middle);
     if (status != REMAT_OK)
         return status;
     right = grown(h, left, middle);
@@ -304,8 +303,8 @@ enum remat_status remat_trade_solve(struct remat_job *job,
                                     struct remat_hull *hull,
                                     struct remat_error *err)
 {
-    struct hull_search h = {
-        .s = {.job = job, .err = err, .net = net}, .hull = hull};
+    struct hull_search h = {.s = {.job = job, .err = err, .net = net},
+                            .hull = hull};
     struct remat_part between;
     enum remat_status status;
 

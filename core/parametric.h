@@ -2,8 +2,8 @@
  * parametric.h: minimum cuts of one network under two costs at once. Private to
  * core.
  *
- * An edge costs bytes, joining the sink's side costs a vertex FLOPs; p * bytes +
- * q * FLOPs is to be least, for every p, q > 0. Only edges from the source
+ * An edge costs bytes, joining the sink's side costs a vertex FLOPs; p * bytes
+ * + q * FLOPs is to be least, for every p, q > 0. Only edges from the source
  * depend on q / p and they grow with it, so the sink sides are nested: the more
  * a FLOP costs, the smaller (Gallo, Grigoriadis & Tarjan, SIAM Journal on
  * Computing 18(1), 1989). Hence all answers fit into one order of the vertices.
@@ -32,31 +32,33 @@ struct remat_trade_network {
 };
 
 struct remat_trade {
-    int64_t bytes; /* of the edges that are cut */
-    int64_t flops; /* of the vertices on the sink's side */
+    int64_t bytes;  /* of the edges that are cut */
+    int64_t flops;  /* of the vertices on the sink's side */
     bool is_vertex; /* a corner of the hull; else it lies on a side of it */
     uint32_t n_sink_side; /* the first so many of `order` */
 };
 
 struct remat_hull {
-    bool infinite;   /* no finite cut: no points */
-    uint32_t *order; /* the vertices */
-    uint32_t *place; /* of a vertex in the order */
+    bool infinite;              /* no finite cut: no points */
+    uint32_t *order;            /* the vertices */
+    uint32_t *place;            /* of a vertex in the order */
     struct remat_trade *points; /* by FLOPs, least first: nested sink sides */
     uint32_t n_points;
 };
 
 /* On a side of the hull points may lie in any number: at most so many of them
  * are listed, evenly chosen from one maximal chain of minimum cuts. */
-enum { REMAT_MOST_BETWEEN = 64 };
+enum {
+    REMAT_MOST_BETWEEN = 64
+};
 
 /* All corners of the lower convex hull of (bytes, FLOPs), and points on its
- * sides. Two flows to begin with, then one for each corner and each side, on what
- * lies between the sink sides of two neighbours (Eisner & Severance, Journal of
- * the ACM 23(4), 1976). Every cut is checked against the value of its flow:
- * REMAT_E_BUG when they differ. REMAT_E_WEIGHT: a total is 2^61 or more. O(V + E)
- * memory and, if the flows are well divided, the time of one flow times the
- * logarithm of the number of points. */
+ * sides. Two flows to begin with, then one for each corner and each side, on
+ * what lies between the sink sides of two neighbours (Eisner & Severance,
+ * Journal of the ACM 23(4), 1976). Every cut is checked against the value of
+ * its flow: REMAT_E_BUG when they differ. REMAT_E_WEIGHT: a total is 2^61 or
+ * more. O(V + E) memory and, if the flows are well divided, the time of one
+ * flow times the logarithm of the number of points. */
 REMAT_NODISCARD enum remat_status
 remat_trade_solve(struct remat_job *job, const struct remat_trade_network *net,
                   struct remat_hull *hull, struct remat_error *err);
@@ -102,17 +104,17 @@ struct remat_change {
     int64_t flops;
 };
 
-/* parametric_flow.c: a maximum flow for p * bytes + q * FLOPs on a part, and the
- * smallest sink side of it: reorders the part so that this comes first, *middle
- * is where it ends. */
+/* parametric_flow.c: a maximum flow for p * bytes + q * FLOPs on a part, and
+ * the smallest sink side of it: reorders the part so that this comes first,
+ * *middle is where it ends. */
 REMAT_NODISCARD enum remat_status
 remat_parametric_cut(struct remat_parametric *s, struct remat_part part,
                      int64_t p, int64_t q, uint32_t *middle);
 struct remat_change remat_parametric_change(const struct remat_parametric *s,
                                             struct remat_part moved);
 /* parametric_chain.c: after a flow by which both ends of the part are minimum
- * cuts: reorders it so that the sink side can grow along it through minimum cuts,
- * in as many steps as there are; stops[] are the ends of the steps. */
+ * cuts: reorders it so that the sink side can grow along it through minimum
+ * cuts, in as many steps as there are; stops[] are the ends of the steps. */
 REMAT_NODISCARD enum remat_status
 remat_parametric_chain(struct remat_parametric *s, struct remat_part part,
                        uint32_t *stops, uint32_t *n_stops);

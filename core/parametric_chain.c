@@ -2,19 +2,19 @@
  * parametric_chain.c: the minimum cuts between two that cost the same.
  *
  * A sink side is minimum when no residual arc leads into it from outside
- * (Picard & Queyranne, Mathematical Programming Study 13, 1980): it grows by whole
- * strongly connected components, each after those with an arc into it. The
- * components come out successors first (Tarjan, SIAM Journal on Computing 1(2),
- * 1972; here with a stack of its own), so the order is turned around.
+ * (Picard & Queyranne, Mathematical Programming Study 13, 1980): it grows by
+ * whole strongly connected components, each after those with an arc into it.
+ * The components come out successors first (Tarjan, SIAM Journal on Computing
+ * 1(2), 1972; here with a stack of its own), so the order is turned around.
  */
 #include "parametric.h"
 
 struct components {
     struct remat_parametric *s;
     struct remat_part part;
-    uint32_t *index; /* when a vertex was met; 0: not yet */
-    uint32_t *low;   /* the earliest it leads back to */
-    bool *open;      /* its component is not complete */
+    uint32_t *index;   /* when a vertex was met; 0: not yet */
+    uint32_t *low;     /* the earliest it leads back to */
+    bool *open;        /* its component is not complete */
     uint32_t *waiting; /* vertices of open components */
     uint32_t n_waiting;
     uint32_t n_met;

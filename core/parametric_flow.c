@@ -1,10 +1,10 @@
 /*
  * parametric_flow.c: one maximum flow on a part of a network with two costs.
  *
- * Level by level (Dinic, Soviet Mathematics Doklady 11, 1970), with distances to
- * the sink. Source and sink are no vertices: what a vertex gets from one and may
- * give to the other is kept beside it, and holds what the contracted rest of the
- * network sends and takes.
+ * Level by level (Dinic, Soviet Mathematics Doklady 11, 1970), with distances
+ * to the sink. Source and sink are no vertices: what a vertex gets from one and
+ * may give to the other is kept beside it, and holds what the contracted rest
+ * of the network sends and takes.
  *
  *   load        capacities of the part
  *   level       distances, backwards from open demand
@@ -17,7 +17,9 @@
 
 #define INFINITE ((remat_wide)1 << 125)
 
-enum { SPEND_AFTER = 1 << 12 };
+enum {
+    SPEND_AFTER = 1 << 12
+};
 
 static bool is_in(const struct remat_parametric *s, struct remat_part part,
                   uint32_t v)
@@ -41,7 +43,8 @@ static remat_wide capacity(int64_t amount, int64_t price)
 }
 
 /* Arcs inside the part get their capacity; those to the contracted sides add to
- * demand and supply. An infinite one cannot lead there: see remat_trade_solve. */
+ * demand and supply. An infinite one cannot lead there: see remat_trade_solve.
+ */
 static void load_vertex(struct remat_parametric *s, struct remat_part part,
                         uint32_t v, int64_t p, int64_t q)
 {
@@ -126,8 +129,8 @@ static void send(struct remat_parametric *s, uint32_t a, remat_wide amount)
     s->residual[s->twin[a]] += amount;
 }
 
-/* Sends what fits from `start` along n arcs to the demand of `last`. Returns how
- * many arcs of the path stay open. */
+/* Sends what fits from `start` along n arcs to the demand of `last`. Returns
+ * how many arcs of the path stay open. */
 static uint32_t augment(struct remat_parametric *s, uint32_t start,
                         uint32_t last, uint32_t n, remat_wide *flow)
 {
@@ -272,7 +275,8 @@ enum remat_status remat_parametric_cut(struct remat_parametric *s,
     if (status != REMAT_OK)
         return status;
     *middle = take_sides(s, part);
-    change = remat_parametric_change(s, (struct remat_part){part.begin, *middle});
+    change =
+        remat_parametric_change(s, (struct remat_part){part.begin, *middle});
     if (around_sink + (remat_wide)p * change.bytes +
             (remat_wide)q * change.flops !=
         flow)

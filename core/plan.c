@@ -90,8 +90,8 @@ static enum remat_status prepare(struct decision *d, struct remat_error *err)
     if (status == REMAT_OK && d->forward.invalid == REMAT_NONE)
         status = remat_find_fusible(w, err);
     if (status == REMAT_OK)
-        status = remat_job_spend(w->job, w->users.begin[w->g->n], "classes",
-                                 err);
+        status =
+            remat_job_spend(w->job, w->users.begin[w->g->n], "classes", err);
     return status;
 }
 
@@ -124,8 +124,8 @@ static enum remat_status refuse_infinite(struct decision *d,
 
 static enum remat_status list_cuts(struct decision *d, struct remat_error *err)
 {
-    struct remat_cut *cuts = REMAT_NEW_ARRAY(&d->work.job->arena,
-                                             struct remat_cut, REMAT_MOST_CUTS);
+    struct remat_cut *cuts =
+        REMAT_NEW_ARRAY(&d->work.job->arena, struct remat_cut, REMAT_MOST_CUTS);
 
     if (cuts == NULL)
         return remat_job_no_memory(d->work.job, err);
@@ -150,8 +150,7 @@ static enum remat_status choose(struct decision *d, struct remat_error *err)
         status = remat_limit_choose(&d->work, &d->forward, &d->notes,
                                     &d->choice, &d->plan->limit, err);
     else if (status == REMAT_OK)
-        status =
-            remat_choose(&d->work, d->budget, &d->notes, &d->choice, err);
+        status = remat_choose(&d->work, d->budget, &d->notes, &d->choice, err);
     return status == REMAT_OK ? list_cuts(d, err) : status;
 }
 
@@ -161,8 +160,7 @@ static enum remat_status extract(struct decision *d, struct remat_error *err)
         remat_job_enter(d->work.job, REMAT_PHASE_EXTRACT, err);
 
     if (status == REMAT_OK)
-        status =
-            remat_extract(&d->work, d->choice.chosen, &d->extraction, err);
+        status = remat_extract(&d->work, d->choice.chosen, &d->extraction, err);
     if (status == REMAT_OK)
         status = remat_job_spend(d->work.job, d->work.users.begin[d->work.g->n],
                                  "extraction", err);
@@ -242,15 +240,15 @@ static void add_up_flops(struct decision *d)
 
     for (remat_node v = 0; v < g->n; v++)
         if (d->work.fw[v])
-            plan->forward_flops = remat_add_saturating(plan->forward_flops,
-                                                       remat_flops(g, v));
+            plan->forward_flops =
+                remat_add_saturating(plan->forward_flops, remat_flops(g, v));
     for (uint32_t i = 0; i < plan->recomputed.n; i++)
         plan->recomputed_flops = remat_add_saturating(
             plan->recomputed_flops, remat_flops(g, plan->recomputed.at[i]));
 }
 
-/* With compat, what PyTorch gets wrong below budget 1: values that must stay, or
- * that differ when they are computed again, are recomputed all the same. */
+/* With compat, what PyTorch gets wrong below budget 1: values that must stay,
+ * or that differ when they are computed again, are recomputed all the same. */
 static enum remat_status note_faults(struct decision *d,
                                      struct remat_error *err)
 {
@@ -262,9 +260,8 @@ static enum remat_status note_faults(struct decision *d,
     for (uint32_t i = 0; i < d->plan->recomputed.n && status == REMAT_OK; i++) {
         remat_node v = d->plan->recomputed.at[i];
         bool must_stay = w->tag[v] == REMAT_MUST_SAVE;
-        struct remat_diagnostic fault = {.code = "compat-fault",
-                                         .severity = REMAT_WARNING,
-                                         .node = v};
+        struct remat_diagnostic fault = {
+            .code = "compat-fault", .severity = REMAT_WARNING, .node = v};
 
         if (remat_wants_recompute(w->tag[v]) ||
             (!must_stay && !remat_is_unrepeatable(w, v)))
@@ -302,8 +299,8 @@ static enum remat_status report(struct decision *d, struct remat_error *err)
         add_up_flops(d);
         status = add_up(d, err);
         if (status == REMAT_OK)
-            status = remat_simulate(&d->work, &d->extraction,
-                                    &d->plan->memory, err);
+            status =
+                remat_simulate(&d->work, &d->extraction, &d->plan->memory, err);
         if (status == REMAT_OK && plan->no_backward &&
             d->work.options.memory_limit_bytes >= 0)
             status = remat_limit_without_backward(&d->work, &plan->memory,
@@ -354,8 +351,8 @@ enum remat_status remat_plan_solve(struct remat_job *job,
     d = REMAT_NEW(&job->arena, struct decision);
     if (d == NULL)
         return remat_job_no_memory(job, err);
-    d->work = (struct remat_work){
-        .job = job, .g = &job->graph, .options = *options};
+    d->work =
+        (struct remat_work){.job = job, .g = &job->graph, .options = *options};
     d->plan = REMAT_NEW(&job->arena, struct remat_plan);
     if (d->plan == NULL)
         return remat_job_no_memory(job, err);

@@ -44,7 +44,8 @@ static bool lay_out_arcs(struct remat_arena *arena,
     }
     for (uint32_t v = 0; v < n; v++)
         first[v + 2] += first[v + 1];
-    /* first[v + 1] is where v's next arc goes; in the end, where v + 1 begins */
+    /* first[v + 1] is where v's next arc goes; in the end, where v + 1 begins
+     */
     for (uint32_t e = 0; e < net->n_edges; e++) {
         const struct remat_edge *edge = &net->edges[e];
         uint32_t forth = first[edge->from + 1]++;

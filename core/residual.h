@@ -27,8 +27,9 @@ struct remat_residual {
     const uint32_t *arc; /* of an edge, in its own direction */
     int64_t *residual;
 
-    uint8_t *region;        /* enum remat_region by vertex */
-    uint32_t *region_order; /* vertices at source, then at sink, nearest first */
+    uint8_t *region; /* enum remat_region by vertex */
+    uint32_t
+        *region_order; /* vertices at source, then at sink, nearest first */
     uint32_t n_at_source;
     uint32_t n_at_sink;
     uint32_t *region_arc; /* arc that joins v to its region, from the nearer
@@ -38,9 +39,9 @@ struct remat_residual {
 
 /* Lays out the arcs and finds the regions; infinite says whether a path of
  * infinite edges leads from source to sink. Otherwise every capacity is clipped
- * at one more than the value of a known finite cut, which changes no minimum cut
- * and keeps all sums below 2^63. REMAT_E_WEIGHT when no known cut is below 2^62.
- * The network must have a source and a sink. O(vertices + edges). */
+ * at one more than the value of a known finite cut, which changes no minimum
+ * cut and keeps all sums below 2^63. REMAT_E_WEIGHT when no known cut is below
+ * 2^62. The network must have a source and a sink. O(vertices + edges). */
 REMAT_NODISCARD enum remat_status
 remat_residual_build(struct remat_job *job, const struct remat_network *net,
                      struct remat_residual *r, struct remat_error *err);

@@ -3,7 +3,6 @@
  */
 #include "knapsack.h"
 
-
 static void merge(const double *keys, const uint32_t *from, uint32_t *to,
                   uint32_t low, uint32_t middle, uint32_t high)
 {
@@ -11,8 +10,8 @@ static void merge(const double *keys, const uint32_t *from, uint32_t *to,
     uint32_t b = middle;
 
     for (uint32_t i = low; i < high; i++) {
-        bool from_second = a == middle ||
-                           (b < high && keys[from[b]] > keys[from[a]]);
+        bool from_second =
+            a == middle || (b < high && keys[from[b]] > keys[from[a]]);
 
         to[i] = from_second ? from[b++] : from[a++];
     }

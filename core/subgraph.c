@@ -44,7 +44,7 @@ bool remat_subgraph_is_blocked(const struct remat_work *w,
 static bool inputs_are_valid(const struct remat_work *w,
                              const struct remat_subgraph *s, remat_node v)
 {
-    REMAT_FOR_INPUTS(w->g, v, i)
+    REMAT_FOR_INPUTS (w->g, v, i)
         if (!s->valid[w->g->inputs.items[i]])
             return false;
     return true;
@@ -103,8 +103,8 @@ static remat_node original_of(const struct remat_work *w, remat_node v)
     source = remat_arg_node(w->g, v, 0);
     if (source == REMAT_NONE || !remat_is_call(w->g, source))
         return REMAT_NONE;
-    entry = find_key(remat_kwarg(w->g, source, "kwargs"),
-                     spec->args[1].as.text);
+    entry =
+        find_key(remat_kwarg(w->g, source, "kwargs"), spec->args[1].as.text);
     if (entry == NULL || entry->kind != REMAT_ARG_NODE)
         return REMAT_NONE;
     return entry->as.node;
@@ -155,8 +155,7 @@ static bool mark_outputs(const struct remat_work *w, struct remat_subgraph *s,
 
 /* ---- dead code --------------------------------------------------------- */
 
-static void eliminate_dead(const struct remat_work *w,
-                           struct remat_subgraph *s)
+static void eliminate_dead(const struct remat_work *w, struct remat_subgraph *s)
 {
     const struct remat_graph *g = w->g;
 
@@ -164,13 +163,13 @@ static void eliminate_dead(const struct remat_work *w,
         s->n_users[v] = s->is_output[v] ? 1 : 0;
     for (remat_node v = 0; v < g->n; v++)
         if (s->kept[v])
-            REMAT_FOR_INPUTS(g, v, i)
+            REMAT_FOR_INPUTS (g, v, i)
                 s->n_users[g->inputs.items[i]]++;
     for (remat_node v = g->n; v-- > 0;) {
         if (!s->kept[v] || s->n_users[v] > 0 || remat_is_kept(w, v))
             continue;
         s->kept[v] = false;
-        REMAT_FOR_INPUTS(g, v, i)
+        REMAT_FOR_INPUTS (g, v, i)
             s->n_users[g->inputs.items[i]]--;
     }
 }

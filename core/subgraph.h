@@ -1,6 +1,7 @@
 /*
- * subgraph.h: one half of the joint graph, computed from given inputs (semantics
- * 3.4, 3.5). Private to core. Used to classify, and to extract a plan.
+ * subgraph.h: one half of the joint graph, computed from given inputs
+ * (semantics 3.4, 3.5). Private to core. Used to classify, and to extract a
+ * plan.
  */
 #ifndef REMAT_SUBGRAPH_H
 #define REMAT_SUBGRAPH_H

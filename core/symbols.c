@@ -9,7 +9,9 @@
 
 #include <string.h>
 
-enum { NESTING = 64 };
+enum {
+    NESTING = 64
+};
 
 struct binder {
     struct remat_work *w;

@@ -1,6 +1,6 @@
 /*
- * symbols.h: size symbols that the saved values need (semantics 9.3). Private to
- * core.
+ * symbols.h: size symbols that the saved values need (semantics 9.3). Private
+ * to core.
  */
 #ifndef REMAT_SYMBOLS_H
 #define REMAT_SYMBOLS_H

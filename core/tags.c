@@ -35,8 +35,7 @@ static struct users_seen look_at_users(const struct remat_work *w, remat_node v)
     const struct remat_graph *g = w->g;
     struct users_seen seen = {false, false};
 
-    REMAT_FOR_USERS(w, v, i)
-    {
+    REMAT_FOR_USERS (w, v, i) {
         remat_node user = w->users.items[i];
 
         if (!remat_wants_recompute(g->policy[user]))
@@ -96,8 +95,7 @@ static void save_getitems_below(struct remat_work *w, remat_node v,
     while (n > 0) {
         remat_node below = stack[--n];
 
-        REMAT_FOR_USERS(w, below, i)
-        {
+        REMAT_FOR_USERS (w, below, i) {
             remat_node user = w->users.items[i];
 
             if (remat_special(w->g, user) != REMAT_GETITEM || seen[user])

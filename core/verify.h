@@ -1,11 +1,11 @@
 /*
  * verify.h: the independent check of every answer. Private to core.
  *
- * It shares no code with the solver (network.c, residual.c, maxflow.c, mincut.c,
- * extract.c, subgraph.c, symbols.c, diagnose_*.c): what an edge may carry, which
- * side a vertex is on and what each half computes is worked out again here, from
- * the graph, the classes and the bans, by other means. A fault there makes an
- * internal error here, never a wrong plan.
+ * It shares no code with the solver (network.c, residual.c, maxflow.c,
+ * mincut.c, extract.c, subgraph.c, symbols.c, diagnose_*.c): what an edge may
+ * carry, which side a vertex is on and what each half computes is worked out
+ * again here, from the graph, the classes and the bans, by other means. A fault
+ * there makes an internal error here, never a wrong plan.
  */
 #ifndef REMAT_VERIFY_H
 #define REMAT_VERIFY_H

@@ -83,7 +83,8 @@ int64_t remat_verify_through(const struct remat_work *w, remat_node v)
         return REMAT_NO_EDGE;
     if (value->kind == REMAT_VALUE_SYM_FLOAT)
         return 4;
-    if (value->kind == REMAT_VALUE_SYM_INT || value->kind == REMAT_VALUE_SYM_BOOL)
+    if (value->kind == REMAT_VALUE_SYM_INT ||
+        value->kind == REMAT_VALUE_SYM_BOOL)
         return 1;
     if (costs_nothing(w, v))
         return 0;

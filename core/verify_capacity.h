@@ -7,7 +7,9 @@
 
 #include "work.h"
 
-enum { REMAT_NO_EDGE = -1 };
+enum {
+    REMAT_NO_EDGE = -1
+};
 #define REMAT_UNLIMITED INT64_MAX
 
 /* Whether v takes part in the network beyond being somebody's user. */

@@ -7,7 +7,9 @@
 #include "verify_capacity.h"
 
 /* PyTorch's report also follows edges of exactly this capacity. */
-enum { TAKEN_FOR_INFINITE = 1000000 };
+enum {
+    TAKEN_FOR_INFINITE = 1000000
+};
 
 static bool cannot_be_saved(const struct remat_work *w, remat_node v)
 {
@@ -18,7 +20,7 @@ static bool cannot_be_saved(const struct remat_work *w, remat_node v)
 
 static bool reads(const struct remat_work *w, remat_node user, remat_node v)
 {
-    REMAT_FOR_INPUTS(w->g, user, i)
+    REMAT_FOR_INPUTS (w->g, user, i)
         if (w->g->inputs.items[i] == v)
             return true;
     return false;

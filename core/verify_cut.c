@@ -28,8 +28,8 @@ struct claim {
     bool *is_saved;
     int64_t *capacity; /* remat_verify_through by node */
     /* worked out here */
-    bool *in_side;  /* v_in is on the sink side */
-    bool *out_side; /* v_out is */
+    bool *in_side;   /* v_in is on the sink side */
+    bool *out_side;  /* v_out is */
     uint32_t *queue; /* 2 v for v_in, 2 v + 1 for v_out */
     uint32_t n_queue;
 };
@@ -60,7 +60,8 @@ static bool allocate(struct claim *k)
 
 /* ---- reading the claim ------------------------------------------------- */
 
-/* The place of `user` in the row of v, or REMAT_NONE. Rows are in node order. */
+/* The place of `user` in the row of v, or REMAT_NONE. Rows are in node order.
+ */
 static uint32_t place_of(const struct remat_work *w, remat_node v,
                          remat_node user)
 {
@@ -149,7 +150,7 @@ static bool has_in_vertex(const struct claim *k, remat_node v)
     if (k->is_banned[v] || k->capacity[v] != REMAT_NO_EDGE ||
         remat_verify_in_to_sink(w, v))
         return true;
-    REMAT_FOR_INPUTS(w->g, v, i)
+    REMAT_FOR_INPUTS (w->g, v, i)
         if (k->capacity[w->g->inputs.items[i]] != REMAT_NO_EDGE)
             return true;
     return false;
@@ -195,15 +196,17 @@ static enum remat_status check_allowed(struct claim *k, remat_node v)
     if (k->from_source[v] > 0 && !k->is_banned[v])
         return off(k, v, "flow from the source to a value that is not banned");
     if (k->in_to_sink[v] > 0 && !remat_verify_in_to_sink(w, v))
-        return off(k, v, "flow to the sink from before a value that may be "
-                         "saved");
+        return off(k, v,
+                   "flow to the sink from before a value that may be "
+                   "saved");
     if (k->out_to_sink[v] > 0 && !remat_verify_out_to_sink(w, v))
-        return off(k, v, "flow to the sink from a value the backward does not "
-                         "return");
+        return off(k, v,
+                   "flow to the sink from a value the backward does not "
+                   "return");
     if (k->through[v] > (has_through ? k->capacity[v] : 0))
         return off(k, v, "more flow through a value than it weighs");
     if (!has_through)
-        REMAT_FOR_USERS(w, v, i)
+        REMAT_FOR_USERS (w, v, i)
             if (k->use[i] > 0)
                 return off(k, v, "flow out of a value that is not saved");
     return REMAT_OK;
@@ -215,15 +218,14 @@ static enum remat_status check_conserved(struct claim *k, remat_node v)
     int64_t into = k->from_source[v];
     int64_t out_of = k->out_to_sink[v];
 
-    REMAT_FOR_INPUTS(w->g, v, i)
-    {
+    REMAT_FOR_INPUTS (w->g, v, i) {
         uint32_t place = place_of(w, w->g->inputs.items[i], v);
 
         into += place == REMAT_NONE ? 0 : k->use[place];
     }
     if (into != k->through[v] + k->in_to_sink[v])
         return off(k, v, "flow is not conserved before a value");
-    REMAT_FOR_USERS(w, v, i)
+    REMAT_FOR_USERS (w, v, i)
         out_of += k->use[i];
     if (out_of != k->through[v])
         return off(k, v, "flow is not conserved behind a value");
@@ -249,8 +251,9 @@ static enum remat_status check_amounts(struct claim *k)
     if (value != k->c->cut.value)
         return off(k, REMAT_NONE, "the flow is not the value of the cut");
     if (weight != k->c->cut.value)
-        return off(k, REMAT_NONE, "the saved values do not weigh what the cut "
-                                  "costs");
+        return off(k, REMAT_NONE,
+                   "the saved values do not weigh what the cut "
+                   "costs");
     return REMAT_OK;
 }
 
@@ -278,7 +281,7 @@ static void grow_from_in(struct claim *k, remat_node v)
 {
     const struct remat_work *w = k->w;
 
-    REMAT_FOR_INPUTS(w->g, v, i)
+    REMAT_FOR_INPUTS (w->g, v, i)
         if (k->capacity[w->g->inputs.items[i]] != REMAT_NO_EDGE)
             reach_out(k, w->g->inputs.items[i]);
     if (k->through[v] > 0)
@@ -291,7 +294,7 @@ static void grow_from_out(struct claim *k, remat_node v)
 
     if (k->capacity[v] != REMAT_NO_EDGE && k->through[v] < k->capacity[v])
         reach_in(k, v);
-    REMAT_FOR_USERS(w, v, i)
+    REMAT_FOR_USERS (w, v, i)
         if (k->use[i] > 0)
             reach_in(k, w->users.items[i]);
 }
@@ -312,14 +315,15 @@ static enum remat_status check_sides(struct claim *k)
         else
             grow_from_out(k, k->queue[i] / 2);
     for (remat_node v = 0; v < w->g->n; v++) {
-        bool crosses = k->capacity[v] != REMAT_NO_EDGE && !k->in_side[v] &&
-                       k->out_side[v];
+        bool crosses =
+            k->capacity[v] != REMAT_NO_EDGE && !k->in_side[v] && k->out_side[v];
 
         if (k->in_side[v] && k->is_banned[v])
             return off(k, v, "the flow is not a maximum");
         if (crosses != k->is_saved[v])
-            return off(k, v, crosses ? "a value of the canonical cut is missing"
-                                     : "a value is not of the canonical cut");
+            return off(k, v,
+                       crosses ? "a value of the canonical cut is missing"
+                               : "a value is not of the canonical cut");
     }
     return REMAT_OK;
 }
@@ -349,7 +353,7 @@ static enum remat_status check_separation(struct claim *k)
             reach_out(k, v);
         if (is_in)
             continue;
-        REMAT_FOR_USERS(w, v, j)
+        REMAT_FOR_USERS (w, v, j)
             if (remat_verify_takes_part(w, w->users.items[j]))
                 reach_in(k, w->users.items[j]);
     }

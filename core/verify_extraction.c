@@ -1,11 +1,11 @@
 /*
- * verify_extraction.c: what a plan passes from forward to backward, held against
- * what each half can and must compute.
+ * verify_extraction.c: what a plan passes from forward to backward, held
+ * against what each half can and must compute.
  *
- *   check_members     the lists hold chosen nodes, in the order they were chosen
- *   evaluate          what a half can compute, and what of it is wanted
- *   check_reads       nothing chosen is passed on in vain or dropped though read
- *   check_symbols     every size symbol of a passed value is bound
+ *   check_members     the lists hold chosen nodes, in the order they were
+ * chosen evaluate          what a half can compute, and what of it is wanted
+ *   check_reads       nothing chosen is passed on in vain or dropped though
+ * read check_symbols     every size symbol of a passed value is bound
  *   check_recomputed  what both halves compute
  *
  * What is wanted is marked from the outputs down; the solver counts users and
@@ -16,7 +16,9 @@
 
 #include <string.h>
 
-enum { NESTING = 64 }; /* of values */
+enum {
+    NESTING = 64
+}; /* of values */
 
 struct half {
     bool *given;  /* is an input of this half */
@@ -35,9 +37,9 @@ struct check {
     struct half backward;
     struct half all_chosen; /* the backward with everything chosen given: what
                                it reads decides what is passed on (9.2) */
-    uint32_t *rank; /* place among the chosen; REMAT_NONE: not chosen */
-    bool *listed;   /* in saved, opaque or scripted */
-    bool *in_sym;   /* in the list of symbols; what binds may be in both */
+    uint32_t *rank;         /* place among the chosen; REMAT_NONE: not chosen */
+    bool *listed;           /* in saved, opaque or scripted */
+    bool *in_sym; /* in the list of symbols; what binds may be in both */
 };
 
 static enum remat_status off(struct check *k, remat_node v, const char *what)
@@ -83,7 +85,13 @@ static bool is_symbol(const struct check *k, remat_node v)
 }
 
 /* Which list a chosen node belongs to. */
-enum kind { SAVED, SAVED_UNCHECKED, OPAQUE, SCRIPTED, SYMBOL };
+enum kind {
+    SAVED,
+    SAVED_UNCHECKED,
+    OPAQUE,
+    SCRIPTED,
+    SYMBOL
+};
 
 static enum kind kind_of(const struct check *k, remat_node v)
 {
@@ -99,7 +107,8 @@ static enum kind kind_of(const struct check *k, remat_node v)
     return spec->no_vc_check ? SAVED_UNCHECKED : SAVED;
 }
 
-/* One list: chosen nodes of kind a, then of kind b, each in the order chosen. */
+/* One list: chosen nodes of kind a, then of kind b, each in the order chosen.
+ */
 static enum remat_status check_list(struct check *k, struct remat_nodes list,
                                     enum kind a, enum kind b)
 {
@@ -109,8 +118,9 @@ static enum remat_status check_list(struct check *k, struct remat_nodes list,
         enum kind before = i > 0 ? kind_of(k, list.at[i - 1]) : kind;
 
         if (k->rank[v] == REMAT_NONE || k->listed[v])
-            return off(k, v, "a value is passed on that was not chosen, or "
-                             "twice");
+            return off(k, v,
+                       "a value is passed on that was not chosen, or "
+                       "twice");
         if (kind != a && kind != b)
             return off(k, v, "a value is in the wrong list");
         if (i > 0 && before != kind && before != a)
@@ -174,7 +184,7 @@ static bool is_able(const struct check *k, const struct half *h, remat_node v)
         return false;
     if (spec->op == REMAT_GET_ATTR)
         return true;
-    REMAT_FOR_INPUTS(k->w->g, v, i)
+    REMAT_FOR_INPUTS (k->w->g, v, i)
         if (!h->able[k->w->g->inputs.items[i]])
             return false;
     return true;
@@ -213,7 +223,8 @@ static bool is_able_node(const struct half *h, remat_node v)
     return v != REMAT_NONE && h->able[v];
 }
 
-/* An able node in place of output v, which is not; REMAT_NONE: there is none. */
+/* An able node in place of output v, which is not; REMAT_NONE: there is none.
+ */
 static remat_node stand_in(const struct check *k, const struct half *h,
                            remat_node v)
 {
@@ -262,15 +273,15 @@ static void mark_wanted(const struct check *k, struct half *h)
     const struct remat_work *w = k->w;
 
     for (remat_node v = w->g->n; v-- > 0;) {
-        bool stays = w->g->specs[v]->op == REMAT_CALL_FUNCTION &&
-                     remat_is_kept(w, v);
+        bool stays =
+            w->g->specs[v]->op == REMAT_CALL_FUNCTION && remat_is_kept(w, v);
 
         if (!w->live[v] || h->given[v] || !h->able[v])
             continue;
         h->wanted[v] = h->wanted[v] || h->root[v] || stays;
         if (!h->wanted[v])
             continue;
-        REMAT_FOR_INPUTS(w->g, v, i)
+        REMAT_FOR_INPUTS (w->g, v, i)
             h->wanted[w->g->inputs.items[i]] = true;
     }
     for (remat_node v = 0; v < w->g->n; v++)
@@ -292,9 +303,8 @@ static void give(struct half *h, struct remat_nodes nodes)
 static enum remat_status evaluate_forward(struct check *k)
 {
     const struct remat_graph *g = k->w->g;
-    const struct remat_nodes outputs[] = {g->fwd_outputs, k->x->saved,
-                                          k->x->scripted, k->x->opaque,
-                                          k->x->sym};
+    const struct remat_nodes outputs[] = {
+        g->fwd_outputs, k->x->saved, k->x->scripted, k->x->opaque, k->x->sym};
     enum remat_status status = REMAT_OK;
 
     give(&k->forward, g->primals);
@@ -341,7 +351,7 @@ static bool is_only_asserted(const struct check *k, remat_node v)
 {
     uint32_t n_asserts = 0;
 
-    REMAT_FOR_USERS(k->w, v, i)
+    REMAT_FOR_USERS (k->w, v, i)
         n_asserts += strcmp(k->w->g->specs[k->w->users.items[i]]->target,
                             "aten._assert_scalar.default") == 0;
     return k->w->g->specs[v]->value.kind == REMAT_VALUE_SYM_BOOL &&
@@ -377,8 +387,7 @@ static bool is_read(const struct check *k, remat_node v)
 
     if (h->root[v])
         return true;
-    REMAT_FOR_USERS(w, v, i)
-    {
+    REMAT_FOR_USERS (w, v, i) {
         remat_node user = w->users.items[i];
         bool is_awaited = h->root[user];
 
@@ -387,7 +396,7 @@ static bool is_read(const struct check *k, remat_node v)
         if (strcmp(w->g->specs[user]->target,
                    "_c10d_functional.wait_tensor.default") != 0)
             return true;
-        REMAT_FOR_USERS(w, user, j)
+        REMAT_FOR_USERS (w, user, j)
             is_awaited = is_awaited || h->wanted[w->users.items[j]];
         if (is_awaited)
             return true;
@@ -395,8 +404,8 @@ static bool is_read(const struct check *k, remat_node v)
     return false;
 }
 
-/* A chosen value is in the list of its kind exactly when it is read; a symbol may
- * also be passed on for a saved shape alone. */
+/* A chosen value is in the list of its kind exactly when it is read; a symbol
+ * may also be passed on for a saved shape alone. */
 static enum remat_status check_reads(struct check *k)
 {
     for (uint32_t i = 0; i < k->chosen.n; i++) {

@@ -46,9 +46,9 @@ struct remat_work {
     uint8_t *tag_rule; /* enum remat_tag_rule */
 
     /* classify.c */
-    bool *closure; /* tangents closure */
-    bool *bw;      /* required by the backward */
-    bool *fw;      /* required by the forward */
+    bool *closure;   /* tangents closure */
+    bool *bw;        /* required by the backward */
+    bool *fw;        /* required by the forward */
     uint32_t *order; /* among required-fw nodes; REMAT_NONE for others */
     uint32_t *dist;
     bool has_backward; /* some node is in bw */
@@ -61,9 +61,9 @@ struct remat_work {
 
 /* The input rows of the sealed graph serve live nodes as they are: whatever a
  * live node reads is live. */
-#define REMAT_FOR_USERS(w, v, i)                                               \
+#define REMAT_FOR_USERS(w, v, i) \
     for (uint32_t i = (w)->users.begin[v]; i < (w)->users.begin[(v) + 1]; i++)
-#define REMAT_FOR_INPUTS(g, v, i)                                              \
+#define REMAT_FOR_INPUTS(g, v, i) \
     for (uint32_t i = (g)->inputs.begin[v]; i < (g)->inputs.begin[(v) + 1]; i++)
 
 static inline bool remat_wants_recompute(uint8_t tag)

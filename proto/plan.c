@@ -360,8 +360,8 @@ static bool solve_frontier(struct call *call,
                            const struct remat_frontier **frontier)
 {
     struct remat_error error = {.node = REMAT_NONE};
-    enum remat_status status = remat_frontier_solve(
-        call->job, &call->options.core, frontier, &error);
+    enum remat_status status =
+        remat_frontier_solve(call->job, &call->options.core, frontier, &error);
 
     call->answer->n_steps = remat_job_steps(call->job);
     return status == REMAT_OK || fail_solve(call, status, &error);

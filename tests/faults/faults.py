@@ -17,7 +17,7 @@ FAULTS = [
     ("network.c", "distance is off by one", "powers[k];", "powers[k - 1];"),
     # ---- the network: edges
     ("network.c", "the edge to the first user is dropped",
-     "    REMAT_FOR_USERS(w, v, i)\n", "    REMAT_FOR_USERS(w, v, i) if (i > w->users.begin[v])\n"),
+     "    REMAT_FOR_USERS (w, v, i)\n", "    REMAT_FOR_USERS(w, v, i) if (i > w->users.begin[v])\n"),
     ("network.c", "the first node is never banned", "    if (is_banned)", "    if (is_banned && v > 0)"),
     ("network.c", "the backward is reached through the saved value",
      "w->closure[v] ? in_vertex(net, v) : out_vertex(net, v);", "w->closure[v] ? out_vertex(net, v) : out_vertex(net, v);"),
