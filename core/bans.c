@@ -5,6 +5,7 @@
  */
 #include "bans.h"
 
+#include "dropout.h"
 #include "error.h"
 #include "fusible.h"
 
@@ -170,6 +171,9 @@ static enum remat_status static_reason(const struct remat_work *w,
         *reason = REMAT_BAN_MUST_SAVE;
     else if (remat_has_trait(g, v, REMAT_NO_RECOMPUTE))
         *reason = REMAT_BAN_NO_RECOMPUTE;
+    else if (rules->unrepeatable && remat_is_unrepeatable(w, v) &&
+             !remat_draws_nothing(g, v))
+        *reason = REMAT_BAN_RANDOM;
     if (*reason != REMAT_BAN_NONE || is_plain(w))
         return REMAT_OK;
     if (w->options.recompute_views && remat_has_trait(g, v, REMAT_VIEW))
@@ -219,7 +223,7 @@ enum remat_status remat_find_bans(struct remat_work *w,
 
     *bans = (struct remat_bans){.rules = *rules, .dont_ban = dont_ban};
     if (is_plain(w))
-        bans->rules = (struct remat_rules){.allow_list = false};
+        bans->rules = (struct remat_rules){.unrepeatable = rules->unrepeatable};
     bans->reason = REMAT_NEW_ARRAY(arena, uint8_t, w->g->n);
     bans->list = REMAT_NEW_ARRAY(arena, struct remat_ban, w->g->n);
     if (arena->status != REMAT_OK)

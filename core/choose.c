@@ -36,18 +36,22 @@ static struct remat_rules rules_of(const struct remat_options *o)
     };
 }
 
-/* Cut 2 leaves out the rules about fusion, cut 3 the allow-list too. */
-static struct remat_rules without_fusion(struct remat_rules rules)
+/* Cut 2 leaves out the rules about fusion, cut 3 the allow-list too. With them
+ * went what kept random values from being computed again, so unless PyTorch is
+ * to be reproduced that becomes a rule of its own (8.0). */
+static struct remat_rules without_fusion(struct remat_rules rules, bool compat)
 {
+    rules.unrepeatable = !compat;
     rules.used_far_apart = false;
     rules.long_chains = false;
     rules.materialised_backward = false;
     return rules;
 }
 
-static struct remat_rules without_allow_list(struct remat_rules rules)
+static struct remat_rules without_allow_list(struct remat_rules rules,
+                                             bool compat)
 {
-    rules = without_fusion(rules);
+    rules = without_fusion(rules, compat);
     rules.allow_list = false;
     return rules;
 }
@@ -69,12 +73,6 @@ enum remat_status remat_budget(const struct remat_work *w, double *budget,
         err, REMAT_E_OPTION, from, "%s: %g, must be between 0 and 1",
         from == REMAT_NONE ? "activation_memory_budget" : "memory_budget",
         *budget);
-}
-
-bool remat_is_unrepeatable(const struct remat_work *w, remat_node v)
-{
-    return (w->g->traits[v] &
-            (REMAT_NO_RECOMPUTE | REMAT_RANDOM | REMAT_SEEDED)) != 0;
 }
 
 bool remat_is_fixed(const struct remat_work *w, remat_node v)
@@ -431,13 +429,15 @@ static enum remat_status note_floor(struct chooser *c)
 
 static enum remat_status recut(struct chooser *c)
 {
-    return cut(c, without_allow_list(c->rules), c->dont_ban);
+    return cut(c, without_allow_list(c->rules, c->w->options.compat),
+               c->dont_ban);
 }
 
 /* Everything that may be recomputed is: budget 0, except in PyTorch's way. */
 static enum remat_status choose_nothing_offered(struct chooser *c)
 {
-    struct remat_rules rules = without_allow_list(c->rules);
+    struct remat_rules rules =
+        without_allow_list(c->rules, c->w->options.compat);
     struct remat_bans bans;
     enum remat_status status =
         remat_find_bans(c->w, &rules, NULL, &bans, c->err);
@@ -461,12 +461,12 @@ static enum remat_status choose_below(struct chooser *c)
         status = gigabytes(c, c->choice->chosen, &c->high);
     if (status != REMAT_OK || c->high <= c->low)
         return status;
-    status = cut(c, without_fusion(c->rules), NULL);
+    status = cut(c, without_fusion(c->rules, c->w->options.compat), NULL);
     if (status == REMAT_OK && !c->choice->unbounded)
         status = fits(c, &done);
     if (status != REMAT_OK || c->choice->unbounded || done)
         return status;
-    status = cut(c, without_allow_list(c->rules), NULL);
+    status = cut(c, without_allow_list(c->rules, c->w->options.compat), NULL);
     if (status == REMAT_OK && !c->choice->unbounded)
         status = fits(c, &done);
     if (status != REMAT_OK || c->choice->unbounded || done)

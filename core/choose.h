@@ -31,8 +31,5 @@ remat_choose(struct remat_work *w, double budget, struct remat_notes *notes,
              struct remat_choice *choice, struct remat_error *err);
 /* Whether a value never enters the knapsack: it has to be kept (8.8). */
 bool remat_is_fixed(const struct remat_work *w, remat_node v);
-/* A random or seeded operator, or one that may not run twice: computing it
- * again gives another result. */
-bool remat_is_unrepeatable(const struct remat_work *w, remat_node v);
 
 #endif

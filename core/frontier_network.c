@@ -22,6 +22,7 @@
  */
 #include "choose.h"
 #include "classify.h"
+#include "dropout.h"
 #include "error.h"
 #include "flops.h"
 #include "frontier.h"
@@ -51,38 +52,6 @@ enum remat_status remat_frontier_prepare(struct remat_work *w, bool *is_invalid,
 
 /* ---- what a value costs ------------------------------------------------ */
 
-/* Attention counts as seeded for its dropout: with the chance 0 it draws
- * nothing and gives the same result again. */
-static bool draws_nothing(const struct remat_graph *g, remat_node v)
-{
-    static const struct {
-        const char *target;
-        uint32_t place; /* of dropout_p among the positional arguments */
-    } attentions[] = {
-        {"aten._scaled_dot_product_flash_attention.default", 3},
-        {"aten._scaled_dot_product_flash_attention_for_cpu.default", 3},
-        {"aten._scaled_dot_product_fused_attention_overrideable.default", 4},
-        {"aten._scaled_dot_product_efficient_attention.default", 5},
-        {"aten._scaled_dot_product_cudnn_attention.default", 5},
-    };
-    const struct remat_node_spec *spec = remat_spec(g, v);
-    const struct remat_arg *chance = remat_kwarg(g, v, "dropout_p");
-    size_t i = 0;
-
-    while (i < REMAT_ARRAY_LEN(attentions) &&
-           strcmp(attentions[i].target, spec->target) != 0)
-        i++;
-    if (i == REMAT_ARRAY_LEN(attentions) ||
-        remat_has_trait(g, v, REMAT_NO_RECOMPUTE))
-        return false;
-    if (chance == NULL && attentions[i].place < spec->n_args)
-        chance = &spec->args[attentions[i].place];
-    if (chance == NULL)
-        return true; /* the default is 0 */
-    return (chance->kind == REMAT_ARG_FLOAT && chance->as.real == 0.0) ||
-           (chance->kind == REMAT_ARG_INT && chance->as.integer == 0);
-}
-
 /* Views are as good computed again as kept, whatever their tag; a symbolic
  * float can always be (semantics 5.2). */
 static bool has_to_stay(const struct remat_work *w, remat_node v)
@@ -96,7 +65,7 @@ static bool has_to_stay(const struct remat_work *w, remat_node v)
         return false;
     return w->tag[v] == REMAT_MUST_SAVE ||
            remat_has_trait(w->g, v, REMAT_EFFECTS) ||
-           (remat_is_unrepeatable(w, v) && !draws_nothing(w->g, v));
+           (remat_is_unrepeatable(w, v) && !remat_draws_nothing(w->g, v));
 }
 
 bool remat_frontier_is_fixed(const struct remat_work *w, remat_node v)

@@ -30,6 +30,7 @@ struct remat_rules {
     bool materialised_backward;
     bool allow_list;
     bool reductions;
+    bool unrepeatable; /* what gives another result when it runs again */
 };
 
 struct remat_work {
@@ -90,6 +91,15 @@ static inline bool remat_in_forward_only(const struct remat_graph *g,
            (placement != REMAT_IS_BACKWARD &&
             placement != REMAT_MUST_BE_IN_BACKWARD &&
             remat_has_trait(g, v, REMAT_MUTABLE));
+}
+
+/* A random or seeded operator, or one that may not run twice: computing it again
+ * gives another result. */
+static inline bool remat_is_unrepeatable(const struct remat_work *w,
+                                         remat_node v)
+{
+    return (w->g->traits[v] &
+            (REMAT_NO_RECOMPUTE | REMAT_RANDOM | REMAT_SEEDED)) != 0;
 }
 
 /* Whether dead-code elimination keeps a node nobody reads (semantics 1.5). */

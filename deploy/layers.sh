@@ -81,7 +81,7 @@ quoted_allowed() {
 
 # macro_value FILE NAME: what the file itself defines NAME as.
 macro_value() {
-    sed -nE "s/^#define $2 (\".*\")$/\1/p" "$1"
+    sed -nE "s/^#define $2 +(\".*\")$/\1/p" "$1"
 }
 
 check_includes() {

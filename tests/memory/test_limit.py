@@ -32,9 +32,9 @@ class Limits(unittest.TestCase):
         text, seen = json.dumps({k: v for k, v in graph.items() if k not in ("options", "passes")}), collections.Counter()
         budgets = plans(core.ask_text(text, *BUDGETS))
         low, = core.ask_text(text, {"memory_limit_bytes": 0})
-        if not budgets or low.get("outcome") != "plan":
-            self.assertEqual((budgets, low.get("outcome") == "plan"), ([], False), name)
-            return seen
+        if not budgets:
+            return seen  # PyTorch's cuts have no plan; another set of saved values may have one
+        self.assertEqual(low.get("outcome"), "plan", name)
         floor, lowest = low["limit"]["floor_bytes"], min(map(peak_of, budgets))
         self.assertLessEqual(floor, peak_of(low), name)
         self.assertLessEqual(peak_of(low), lowest, name)
