@@ -80,20 +80,46 @@ static uint64_t now_ns(void *context)
     return bench_now_ns();
 }
 
+/* What is asked of every graph. */
+struct question {
+    const char *command;
+    void (*ask)(const struct proto_env *env,
+                const struct proto_request *request,
+                struct proto_answer *answer);
+    const char *options;
+};
+
+static const struct question questions[] = {
+    {"flow", proto_plan, NULL},
+    {"request", proto_plan, NULL},
+    {"budget", proto_plan, "{\"activation_memory_budget\":0.5}"},
+    {"frontier", proto_frontier, NULL},
+};
+
+static const struct question *find_question(const char *command)
+{
+    for (size_t i = 0; i < sizeof questions / sizeof *questions; i++)
+        if (strcmp(questions[i].command, command) == 0)
+            return &questions[i];
+    return NULL;
+}
+
 /* One request with the limits raised; a refusal ends the program. */
-static void plan(const char *name, const char *body, size_t length,
-                 struct proto_answer *answer)
+static void ask(const struct question *question, const char *name,
+                const char *body, size_t length, struct proto_answer *answer)
 {
     struct proto_env env = {.now_ns = now_ns};
-    const struct proto_request request = {
-        .body = body, .length = length, .format = PROTO_JSON};
+    const struct proto_request request = {.body = body,
+                                          .length = length,
+                                          .options = question->options,
+                                          .format = PROTO_JSON};
 
     proto_limits_init(&env.limits);
     env.limits.body_bytes = (size_t)1 << 30;
     env.limits.memory_bytes = (size_t)1 << 34;
     env.limits.n_nodes = 4000000;
     env.limits.n_steps = 0;
-    proto_plan(&env, &request, answer);
+    question->ask(&env, &request, answer);
     if (answer->result == PROTO_PROBLEM) {
         fprintf(stderr, "bench: %s: %s: %s\n", name,
                 proto_problem_code(answer->problem.kind),
@@ -102,12 +128,13 @@ static void plan(const char *name, const char *body, size_t length,
     }
 }
 
-static void measure_flow(const char *name, const char *body, size_t length)
+static void measure_flow(const struct question *question, const char *name,
+                         const char *body, size_t length)
 {
     struct proto_answer answer = {0};
 
     bench_flow_begin(BUDGET_NS);
-    plan(name, body, length, &answer);
+    ask(question, name, body, length, &answer);
     const struct bench_flow flow = bench_flow_end();
     printf("{\"graph\":\"%s\",\"vertices\":%" PRIu32 ",\"edges\":%" PRIu32
            ",\"samples\":%" PRIu32 ",\"value\":%" PRId64 ",\"ours_ns\":%" PRIu64
@@ -119,7 +146,8 @@ static void measure_flow(const char *name, const char *body, size_t length)
     proto_answer_release(&answer);
 }
 
-static void measure_request(const char *name, const char *body, size_t length)
+static void measure_request(const struct question *question, const char *name,
+                            const char *body, size_t length)
 {
     enum {
         TOTAL = PROTO_N_PHASES,
@@ -134,7 +162,7 @@ static void measure_request(const char *name, const char *body, size_t length)
            (n < MIN_SAMPLES || bench_now_ns() - begin < BUDGET_NS)) {
         const uint64_t start = bench_now_ns();
 
-        plan(name, body, length, &answer);
+        ask(question, name, body, length, &answer);
         samples[TOTAL][n] = bench_now_ns() - start;
         for (size_t i = 0; i < PROTO_N_PHASES; i++)
             samples[i][n] = answer.phase_ns[i];
@@ -154,10 +182,10 @@ static void measure_request(const char *name, const char *body, size_t length)
 
 int main(int argc, char **argv)
 {
-    const bool flow = argc > 2 && strcmp(argv[1], "flow") == 0;
+    const struct question *question = argc > 2 ? find_question(argv[1]) : NULL;
 
-    if (!flow && !(argc > 2 && strcmp(argv[1], "request") == 0)) {
-        fputs("usage: bench flow|request GRAPH...\n", stderr);
+    if (question == NULL) {
+        fputs("usage: bench flow|request|budget|frontier GRAPH...\n", stderr);
         return 2;
     }
     proto_start();
@@ -165,7 +193,8 @@ int main(int argc, char **argv)
         size_t length = 0;
         char *body = read_graph(argv[i], &length);
 
-        (flow ? measure_flow : measure_request)(argv[i], body, length);
+        (question == questions ? measure_flow : measure_request)(
+            question, argv[i], body, length);
         fflush(stdout);
         free(body);
     }

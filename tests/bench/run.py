@@ -128,6 +128,29 @@ def flow_table(files):
            "ours with layout", "peer with layout", "peer/ours"], rows)
 
 
+def budget_table(files):
+    """Where PyTorch's decision under a budget was recorded."""
+    known = {}
+    for name, path in files.items():
+        result = json.loads(unpack(name, "expected"))["results"].get(
+            "budget_0.5_dp_flops", {})
+        if "reference_s" in result:
+            known[name] = (path, result["reference_s"] * 1e9)
+    paths = [path for path, _ in known.values()]
+    budgets, frontiers = bench("budget", paths), bench("frontier", paths)
+    rows = []
+    for name, (_, reference) in known.items():
+        budget = budgets[name]["total_ns"]
+        frontier = frontiers[name]["total_ns"]
+        rows.append([name, ms(reference), ms(budget),
+                     f"{reference / budget:.0f}", ms(frontier),
+                     f"{reference / frontier:.0f}"])
+    table("The budget 0.5 in ms, and the whole frontier, as whole requests, "
+          "against PyTorch's decision for the one budget (orientation)",
+          ["graph", "PyTorch, one budget", "one budget", "x", "frontier", "x"],
+          rows)
+
+
 def request_tables(files):
     lines = bench("request", [*files.values(), *CHAINS])
     http_ns = http_median_ns(files)
@@ -163,6 +186,7 @@ def main():
                  if line.startswith("model name")]
     print(f"machine: {len(model)} x {model[0] if model else 'unknown'}")
     flow_table(files)
+    budget_table(files)
     request_tables(files)
     return 0
 

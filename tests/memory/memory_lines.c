@@ -57,10 +57,8 @@ static void decode_graph(struct remat_job *job, json_t *line)
     struct proto_budget budget = {0};
     struct proto_problem problem = {0};
     struct proto_parts parts;
-    struct proto_decoder decoder = {.job = job,
-                                    .budget = &budget,
-                                    .problem = &problem,
-                                    .limits = &limits};
+    struct proto_decoder decoder = {
+        .job = job, .budget = &budget, .problem = &problem, .limits = &limits};
 
     proto_limits_init(&limits);
     if (!proto_decode_parts(&problem, line, NULL, NULL, &parts) ||
@@ -91,10 +89,10 @@ static json_t *curve_json(const struct remat_job *job,
     json_t *list = json_array();
 
     for (uint32_t i = 0; i < curve->n_steps; i++)
-        json_array_append_new(
-            list, json_pack("[oII]", name_json(job, curve->node[i]),
-                            (json_int_t)curve->activation_bytes[i],
-                            (json_int_t)curve->gradient_bytes[i]));
+        json_array_append_new(list,
+                              json_pack("[oII]", name_json(job, curve->node[i]),
+                                        (json_int_t)curve->activation_bytes[i],
+                                        (json_int_t)curve->gradient_bytes[i]));
     return list;
 }
 
@@ -132,9 +130,9 @@ static json_t *notes_json(const struct remat_job *job,
 
     for (uint32_t i = 0; i < plan->n_diagnostics; i++) {
         const struct remat_diagnostic *d = &plan->diagnostics[i];
-        json_t *note = json_pack("{sssoss}", "code", d->code, "node",
-                                 name_json(job, d->node), "message",
-                                 d->message);
+        json_t *note =
+            json_pack("{sssoss}", "code", d->code, "node",
+                      name_json(job, d->node), "message", d->message);
 
         if (d->has_floor)
             json_object_set_new(note, "floor", json_real(d->floor));

@@ -11,10 +11,11 @@ static const char plain[] = SMALL_GRAPH(Y_ARGS, "");
 #define HEAD                                                                \
     "{\"schema\":\"remat/plan/v1\",\"outcome\":\"plan\",\"saved\":[\"x\"]," \
     "\"saved_sym\":[],\"saved_opaque\":[],\"recomputed\":[],\"cut\":" CUT
-#define MEMORY                                                    \
-    ",\"memory\":{\"saved_bytes\":32,\"saved_storage_bytes\":32," \
-    "\"static_bytes\":0,\"peak_forward_bytes\":64,"               \
-    "\"peak_backward_bytes\":32,\"peak_nodes\":[\"x\",\"y\"]},\"cost\":{\"forward_flops\":0,"         \
+#define MEMORY                                                            \
+    ",\"memory\":{\"saved_bytes\":32,\"saved_storage_bytes\":32,"         \
+    "\"static_bytes\":0,\"peak_forward_bytes\":64,"                       \
+    "\"peak_backward_bytes\":32,\"peak_nodes\":[\"x\",\"y\"]},\"cost\":{" \
+    "\"forward_flops\":0,"                                                \
     "\"recomputed_flops\":0},\"diagnostics\":[]"
 #define FACTS                                                              \
     ",\"tags\":{},\"classes\":{\"fw\":[\"w\",\"x\",\"y\"],"                \
