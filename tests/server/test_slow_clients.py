@@ -5,7 +5,7 @@ import time
 import unittest
 
 import graphs
-from daemon import JSON, Closed, Daemon, format_request
+from daemon import IS_SANITIZED, JSON, Closed, Daemon, format_request
 
 TINY = graphs.encode(graphs.tiny())
 
@@ -112,9 +112,13 @@ class TestSlowClients(unittest.TestCase):
             sender.join()
 
 
+# A document that keeps a worker busy for seconds on a fast machine too: a client that left is looked for every half second.
+LONG_N = graphs.SLOW_N * (6 if IS_SANITIZED else 2)
+
+
 class TestGoneClients(unittest.TestCase):
     def setUp(self):
-        self.daemon = Daemon("--workers", 1, "--queue", 8)
+        self.daemon = Daemon("--workers", 1, "--queue", 8, "--job-memory", "4G")
 
     def tearDown(self):
         self.daemon.stop()
@@ -123,7 +127,7 @@ class TestGoneClients(unittest.TestCase):
         return self.daemon.start_plan(body, {"X-Request-Id": request_id, "Prefer": "wait=60"})
 
     def test_while_running(self):
-        connection = self.start("running", graphs.slow())
+        connection = self.start("running", graphs.slow(LONG_N))
         connection.close()
         line = self.daemon.wait_log(request_id="running")[0]
         self.assertEqual(line["outcome"], "client-gone")
@@ -131,7 +135,7 @@ class TestGoneClients(unittest.TestCase):
 
     def test_the_job_is_stopped(self):
         """The wait is over while the job runs: it stops early instead of running to its end."""
-        body = graphs.slow()
+        body = graphs.slow(LONG_N)
         whole = self.start("whole", body)
         self.assertEqual(whole.read_response().status, 200)
         with self.start("cut", body) as connection:
@@ -144,7 +148,7 @@ class TestGoneClients(unittest.TestCase):
 
     def test_while_queued(self):
         """A queued job of a client that left never runs, and frees its place at once."""
-        first = self.start("first", graphs.slow())
+        first = self.start("first", graphs.slow(LONG_N))
         queued = [self.start(f"queued-{i}", graphs.slow()) for i in range(7)]
         last = self.start("last", TINY)
         for connection in queued:
