@@ -562,7 +562,7 @@ struct remat_plan {
 
 /* Decides. REMAT_OK also for a graph without an answer (outcome says so); then
  * `diagnostics` explains. Every plan has passed the independent verifier.
- * REMAT_E_UNBUILT names an option value this version does not do. A sealed
+ * REMAT_E_OPTION names an option or a budget that is out of range. A sealed
  * graph may be solved any number of times. O(nodes + edges) memory; time that
  * and the maximum flow. */
 REMAT_NODISCARD enum remat_status
