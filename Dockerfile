@@ -18,25 +18,31 @@ RUN make && \
 
 FROM debian:bookworm-slim
 # A daemon without privileges needs no program that grants any: all setuid and
-# setgid bits go.
+# setgid bits go. The data directory belongs to the daemon's user, and so does a
+# volume that starts as its copy.
 RUN apt-get update && \
     DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
-      libjansson4 libmicrohttpd12 libssl3 libuv1 && \
+      libgnutls30 libjansson4 libmicrohttpd12 libsqlite3-0 libssl3 \
+      libuv1 libzstd1 zlib1g && \
     rm -rf /var/lib/apt/lists/* /var/cache/apt/*.bin /var/log/*.log && \
-    find / -xdev -type f -perm /6000 -exec chmod a-s {} +
+    find / -xdev -type f -perm /6000 -exec chmod a-s {} + && \
+    install -d -o 65532 -g 65532 -m 700 /var/lib/rematd
 COPY --from=build /out/usr/local/bin /usr/local/bin
 COPY LICENSE /usr/local/share/doc/rematd/LICENSE
+COPY deploy/image/rematd.conf /etc/rematd/rematd.conf
 LABEL org.opencontainers.image.title="rematd" \
       org.opencontainers.image.description="Which values of a training step to save and which to recompute, as PyTorch's min-cut partitioner decides" \
-      org.opencontainers.image.version="0.1.0" \
+      org.opencontainers.image.version="0.3.0" \
       org.opencontainers.image.licenses="BSD-3-Clause"
-# A number, so that an orchestrator can see that it is not root. It owns nothing
-# here: the daemon writes no file and the root may be read-only.
+# A number, so that an orchestrator can see that it is not root. It owns the
+# volume and nothing else; the root may be read-only.
 USER 65532:65532
-EXPOSE 7433
+VOLUME ["/var/lib/rematd"]
+EXPOSE 7433 7434
 STOPSIGNAL SIGTERM
+# The admin listener, which answers under any load.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=5s --retries=3 \
-    CMD ["remat", "ping", "http://127.0.0.1:7433"]
-# A container's loopback is of no use to its callers, so it listens on every
-# address and says, as it must, that anybody who reaches it may ask.
-ENTRYPOINT ["rematd", "--listen", "0.0.0.0:7433", "--anonymous"]
+    CMD ["remat", "ping", "http://127.0.0.1:7434"]
+# Addresses, data directory and who may ask stand in a file, so that a mounted
+# one replaces them.
+ENTRYPOINT ["rematd", "--config", "/etc/rematd/rematd.conf"]

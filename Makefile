@@ -4,7 +4,7 @@
 # its own folder under build/; the release programs are also build/rematd and
 # build/remat.
 
-VERSION := 0.1.0
+VERSION := 0.3.0
 VARIANT ?= release
 B       := build/$(VARIANT)
 PREFIX  ?= /usr/local
@@ -48,7 +48,7 @@ CFLAGS  ?=
 LDFLAGS ?=
 
 PKGS   := jansson libcrypto
-SPKGS  := libmicrohttpd libuv
+SPKGS  := libmicrohttpd libuv sqlite3 zlib libzstd gnutls
 pkgcfg  = $(shell pkg-config $(1) $(2) 2>/dev/null)
 
 CORE_INC   := -Icore -Icore/include
@@ -58,7 +58,7 @@ SERVER_INC := -Iserver -Iproto/include -Icore/include
 CORE_SRC   := $(sort $(wildcard core/*.c))
 PROTO_SRC  := $(sort $(wildcard proto/*.c))
 CLI_SRC    := server/remat_main.c $(sort $(wildcard server/cli*.c))
-SERVER_SRC := $(filter-out $(CLI_SRC),$(sort $(wildcard server/*.c)))
+SERVER_SRC := $(filter-out $(CLI_SRC) server/main.c,$(sort $(wildcard server/*.c)))
 obj = $(patsubst %.c,$(B)/%.o,$(1))
 
 .PHONY: all
@@ -77,7 +77,10 @@ $(B)/libremat.a: $(call obj,$(CORE_SRC))
 $(B)/libproto.a: $(call obj,$(PROTO_SRC))
 	@rm -f $@
 	ar rcs $@ $^
-$(B)/rematd: $(call obj,$(SERVER_SRC)) $(B)/libproto.a $(B)/libremat.a
+$(B)/libserver.a: $(call obj,$(SERVER_SRC))
+	@rm -f $@
+	ar rcs $@ $^
+$(B)/rematd: $(B)/server/main.o $(B)/libserver.a $(B)/libproto.a $(B)/libremat.a
 	$(CC) $(LINK) $(LDFLAGS) -o $@ $^ $(call pkgcfg,--libs,$(PKGS) $(SPKGS)) -lpthread
 $(B)/remat: $(call obj,$(CLI_SRC)) $(B)/libproto.a $(B)/libremat.a
 	$(CC) $(LINK) $(LDFLAGS) -o $@ $^ $(call pkgcfg,--libs,$(PKGS))
@@ -91,6 +94,11 @@ $(B)/proto/%.o: proto/%.c
 $(B)/server/%.o: server/%.c
 	@mkdir -p $(@D)
 	$(CC) $(BASE) $(OPT) $(SERVER_INC) $(call pkgcfg,--cflags,$(PKGS) $(SPKGS)) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+# They hold the files.
+$(B)/server/openapi.o: server/openapi.json
+$(B)/proto/page_assets.o: $(wildcard proto/pages/*.* proto/pages/vendor/*/*)
+$(B)/server/site.o: $(wildcard server/pages/*)
 
 -include $(wildcard build/$(VARIANT)/*/*.d) $(wildcard build/$(VARIANT)/*/*/*.d)
 

@@ -1,63 +1,19 @@
 /*
- * bans.c: bans of inputs and by the static rules.
+ * bans.c: bans of inputs and by the static rules (semantics 5.3), then those
+ * along chains.
  *
  * Reads tag, closure, fw, dist, fusible.
  */
 #include "bans.h"
 
+#include "chains.h"
 #include "dropout.h"
 #include "error.h"
 #include "fusible.h"
 
 enum {
-    FAR_ENOUGH_TO_IGNORE = 1000
-}; /* rule f looks at nearer nodes only */
-
-static bool is_plain(const struct remat_work *w)
-{
-    return w->options.profile == REMAT_PROFILE_PLAIN;
-}
-
-const char *remat_ban_text(enum remat_ban_reason reason)
-{
-    switch (reason) {
-#define X(name, text, origin) \
-    case name:                \
-        return text;
-        REMAT_BAN_MAP(X)
-#undef X
-    }
-    return "";
-}
-
-/* ---- 5.2 --------------------------------------------------------------- */
-
-bool remat_ban_is_allowed(const struct remat_work *w,
-                          const struct remat_bans *bans, remat_node v)
-{
-    const struct remat_graph *g = w->g;
-
-    if (remat_has_trait(g, v, REMAT_VIEW) && !is_plain(w))
-        return false;
-    if (bans->dont_ban != NULL && bans->dont_ban[v] &&
-        (w->options.unsafe_allow_optimization_of_collectives ||
-         !remat_is_collective(g, v)))
-        return false;
-    if (remat_wants_recompute(w->tag[v]))
-        return false;
-    return remat_spec(g, v)->value.kind != REMAT_VALUE_SYM_FLOAT;
-}
-
-void remat_ban(const struct remat_work *w, struct remat_bans *bans,
-               remat_node v, enum remat_ban_reason reason)
-{
-    if (bans->reason[v] != REMAT_BAN_NONE || !remat_ban_is_allowed(w, bans, v))
-        return;
-    bans->reason[v] = (uint8_t)reason;
-    bans->list[bans->n++] = (struct remat_ban){v, reason};
-}
-
-/* ---- 5.3 --------------------------------------------------------------- */
+    FAR_ENOUGH_TO_IGNORE = 1000 /* rule f looks at nearer nodes only */
+};
 
 static enum remat_status known_bytes(const struct remat_graph *g, remat_node v,
                                      int64_t *n_bytes, struct remat_error *err)
@@ -174,7 +130,7 @@ static enum remat_status static_reason(const struct remat_work *w,
     else if (rules->unrepeatable && remat_is_unrepeatable(w, v) &&
              !remat_draws_nothing(g, v))
         *reason = REMAT_BAN_RANDOM;
-    if (*reason != REMAT_BAN_NONE || is_plain(w))
+    if (*reason != REMAT_BAN_NONE || remat_is_plain(w))
         return REMAT_OK;
     if (w->options.recompute_views && remat_has_trait(g, v, REMAT_VIEW))
         return REMAT_OK;
@@ -222,7 +178,7 @@ enum remat_status remat_find_bans(struct remat_work *w,
     enum remat_status status;
 
     *bans = (struct remat_bans){.rules = *rules, .dont_ban = dont_ban};
-    if (is_plain(w))
+    if (remat_is_plain(w))
         bans->rules = (struct remat_rules){.unrepeatable = rules->unrepeatable};
     bans->reason = REMAT_NEW_ARRAY(arena, uint8_t, w->g->n);
     bans->list = REMAT_NEW_ARRAY(arena, struct remat_ban, w->g->n);

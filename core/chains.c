@@ -6,7 +6,7 @@
  * graphs whose values are read again far away. Where such a search stops does
  * not depend on where it started, so here one reverse walk answers all of them.
  */
-#include "bans.h"
+#include "chains.h"
 
 /* ---- 5.4: used far apart ------------------------------------------------ */
 

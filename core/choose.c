@@ -1,7 +1,6 @@
 /*
  * choose.c: what to save.
  *
- *   rules_of          the switches, as the options set them
  *   remat_choose      budget 1 is one cut; otherwise:
  *     choose_below    cuts under ever laxer rules, until one fits (8.3 - 8.6)
  *     offer           what the knapsack may choose from (8.7 - 8.9)
@@ -17,44 +16,12 @@
 #include "flops.h"
 #include "format.h"
 #include "knapsack.h"
+#include "sort.h"
 
+#include <math.h>
 #include <string.h>
 
-/* ---- options ----------------------------------------------------------- */
-
-static struct remat_rules rules_of(const struct remat_options *o)
-{
-    bool moderate = !o->aggressive_recomputation;
-
-    return (struct remat_rules){
-        .used_far_apart = moderate && o->ban_recompute_used_far_apart,
-        .long_chains = moderate && o->ban_recompute_long_fusible_chains,
-        .materialised_backward =
-            moderate && o->ban_recompute_materialized_backward,
-        .allow_list = moderate && o->ban_recompute_not_in_allowlist,
-        .reductions = o->ban_recompute_reductions,
-    };
-}
-
-/* Cut 2 leaves out the rules about fusion, cut 3 the allow-list too. With them
- * went what kept random values from being computed again, so unless PyTorch is
- * to be reproduced that becomes a rule of its own (8.0). */
-static struct remat_rules without_fusion(struct remat_rules rules, bool compat)
-{
-    rules.unrepeatable = !compat;
-    rules.used_far_apart = false;
-    rules.long_chains = false;
-    rules.materialised_backward = false;
-    return rules;
-}
-
-static struct remat_rules without_allow_list(struct remat_rules rules,
-                                             bool compat)
-{
-    rules = without_fusion(rules, compat);
-    rules.allow_list = false;
-    return rules;
-}
+/* ---- the budget -------------------------------------------------------- */
 
 enum remat_status remat_budget(const struct remat_work *w, double *budget,
                                struct remat_error *err)
@@ -91,6 +58,7 @@ struct chooser {
     struct remat_notes *notes;
     struct remat_choice *choice;
     double budget;
+    uint32_t n_most; /* cuts */
     struct remat_rules rules;
     double low;  /* GB of the inputs */
     double high; /* GB of what cut 1 saves */
@@ -116,6 +84,7 @@ static enum remat_status cut(struct chooser *c, struct remat_rules rules,
 
     if (work == NULL)
         return no_memory(c);
+    remat_job_tell(c->w->job, c->choice->n_cuts, c->n_most);
     status = remat_cut_solve(c->w, &rules, dont_ban, work, c->err);
     if (status != REMAT_OK)
         return status;
@@ -168,7 +137,9 @@ static enum remat_status fits(struct chooser *c, bool *result)
     double used;
     enum remat_status status = gigabytes(c, c->choice->chosen, &used);
 
-    *result = (used - c->low) / (c->high - c->low) < c->budget;
+    used = (used - c->low) / (c->high - c->low);
+    c->choice->packing.parts[c->choice->n_cuts - 2] = used;
+    *result = used < c->budget;
     return status;
 }
 
@@ -257,6 +228,29 @@ static enum remat_status order_offered(struct chooser *c)
         sorted[i] = c->offered[order[i]];
     c->offered = sorted;
     return REMAT_OK;
+}
+
+/* Whether the inputs and c->fixed are all that must stay, and can be passed on.
+ * Values fall out of 8.7 by their storage, and operators with several results
+ * get into c->fixed although only their parts can be saved. */
+static bool least_is_sound(const struct chooser *c,
+                           const struct remat_bans *bans)
+{
+    const struct remat_graph *g = c->w->g;
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < c->n_fixed; i++)
+        if (remat_weight(c->w, c->fixed[i]) == REMAT_INFINITE)
+            return false;
+    for (uint32_t i = 0; i < bans->n; i++) {
+        remat_node v = bans->list[i].node;
+
+        n += remat_is_fixed(c->w, v) && c->w->dist[v] < REMAT_FAR &&
+             remat_is_call(g, v);
+    }
+    for (uint32_t i = 0; i < c->n_fixed; i++)
+        n -= remat_is_call(g, c->fixed[i]);
+    return n == 0;
 }
 
 /* The inputs, then what must stay: what is left when nothing is on offer. */
@@ -369,6 +363,21 @@ pack_by_halving(struct chooser *c, const struct remat_items *items, bool *keep)
     return REMAT_OK;
 }
 
+static enum remat_status show_packing(struct chooser *c,
+                                      const struct remat_items *items,
+                                      const bool *keep)
+{
+    struct remat_packing *packing = &c->choice->packing;
+
+    packing->offered = (struct remat_nodes){c->offered, c->n_offered};
+    packing->memory = items->memory;
+    packing->runtime = items->runtime;
+    packing->keep = keep;
+    return remat_packing_list(c->w->job,
+                              c->w->options.activation_memory_budget_solver,
+                              packing, c->err);
+}
+
 static enum remat_status pack(struct chooser *c)
 {
     bool *keep = REMAT_NEW_ARRAY(&c->w->job->arena, bool, c->n_offered);
@@ -393,10 +402,21 @@ static enum remat_status pack(struct chooser *c)
     }
     for (uint32_t i = 0; i < c->n_offered; i++)
         c->dont_ban[c->offered[i]] = !keep[i];
-    return status;
+    return status == REMAT_OK ? show_packing(c, &items, keep) : status;
 }
 
 /* ---- the floor --------------------------------------------------------- */
+
+/* A size that is missing counts nothing: what is only told refuses no graph. */
+static double known_gigabytes(const struct chooser *c, struct remat_nodes nodes)
+{
+    int64_t sum = 0;
+
+    for (uint32_t i = 0; i < nodes.n; i++)
+        if (c->w->g->n_bytes[nodes.at[i]] >= 0)
+            sum = remat_add_saturating(sum, c->w->g->n_bytes[nodes.at[i]]);
+    return (double)sum / 1e9;
+}
 
 /* A budget that what must stay already exceeds is no error, but worth saying.
  */
@@ -408,12 +428,10 @@ static enum remat_status note_floor(struct chooser *c)
                                  .node = REMAT_NONE,
                                  .has_floor = true,
                                  .nodes = fixed};
-    double used;
-    enum remat_status status = gigabytes(c, fixed, &used);
 
-    if (status != REMAT_OK || c->high <= c->low)
-        return status;
-    d.floor = used / (c->high - c->low);
+    if (c->high <= c->low)
+        return REMAT_OK;
+    d.floor = known_gigabytes(c, fixed) / (c->high - c->low);
     if (c->budget >= d.floor || c->n_fixed == 0)
         return REMAT_OK;
     d.message = remat_format(
@@ -429,21 +447,64 @@ static enum remat_status note_floor(struct chooser *c)
 
 static enum remat_status recut(struct chooser *c)
 {
-    return cut(c, without_allow_list(c->rules, c->w->options.compat),
+    return cut(c,
+               remat_rules_without_allow_list(c->rules, c->w->options.compat),
                c->dont_ban);
+}
+
+/* What cut 1 saves is what budgets are parts of. *is_known: it can be told. */
+static enum remat_status find_whole(struct chooser *c, bool *is_known)
+{
+    struct remat_mark mark = remat_arena_mark(&c->w->job->arena);
+    struct remat_cut_work *work =
+        REMAT_NEW(&c->w->job->arena, struct remat_cut_work);
+    struct remat_error err = {.node = REMAT_NONE};
+    struct chooser quiet = *c;
+    enum remat_status status;
+
+    *is_known = false;
+    if (work == NULL)
+        return no_memory(c);
+    quiet.err = &err;
+    status = input_gigabytes(&quiet, &c->low);
+    if (status == REMAT_OK)
+        status = remat_cut_solve(c->w, &c->rules, NULL, work, &err);
+    if (status == REMAT_OK && !work->cut.unbounded)
+        status = gigabytes(&quiet, work->cut.nodes, &c->high);
+    if (status == REMAT_E_SIZE || status == REMAT_E_WEIGHT)
+        return REMAT_OK; /* not needed for the decision */
+    if (status != REMAT_OK)
+        return remat_error_set(c->err, status, err.node, "%s", err.detail);
+    *is_known = !work->cut.unbounded;
+    remat_arena_rewind(&c->w->job->arena, mark);
+    return REMAT_OK;
+}
+
+/* Budget 0 is below whatever must stay, and has no cut 1 of its own. */
+static enum remat_status note_floor_of_zero(struct chooser *c)
+{
+    bool is_known;
+    enum remat_status status;
+
+    if (c->n_fixed == 0)
+        return REMAT_OK;
+    status = find_whole(c, &is_known);
+    return status == REMAT_OK && is_known ? note_floor(c) : status;
 }
 
 /* Everything that may be recomputed is: budget 0, except in PyTorch's way. */
 static enum remat_status choose_nothing_offered(struct chooser *c)
 {
     struct remat_rules rules =
-        without_allow_list(c->rules, c->w->options.compat);
+        remat_rules_without_allow_list(c->rules, c->w->options.compat);
     struct remat_bans bans;
     enum remat_status status =
         remat_find_bans(c->w, &rules, NULL, &bans, c->err);
 
     if (status == REMAT_OK)
         status = sort_out(c, &bans);
+    if (status == REMAT_OK)
+        status = note_floor_of_zero(c);
     if (status != REMAT_OK)
         return status;
     for (uint32_t i = 0; i < c->n_offered; i++)
@@ -459,14 +520,21 @@ static enum remat_status choose_below(struct chooser *c)
 
     if (status == REMAT_OK)
         status = gigabytes(c, c->choice->chosen, &c->high);
-    if (status != REMAT_OK || c->high <= c->low)
+    if (status != REMAT_OK)
         return status;
-    status = cut(c, without_fusion(c->rules, c->w->options.compat), NULL);
+    c->choice->packing.least_gb = c->low;
+    c->choice->packing.most_gb = c->high;
+    if (c->high <= c->low)
+        return REMAT_OK;
+    status = cut(c, remat_rules_without_fusion(c->rules, c->w->options.compat),
+                 NULL);
     if (status == REMAT_OK && !c->choice->unbounded)
         status = fits(c, &done);
     if (status != REMAT_OK || c->choice->unbounded || done)
         return status;
-    status = cut(c, without_allow_list(c->rules, c->w->options.compat), NULL);
+    status =
+        cut(c, remat_rules_without_allow_list(c->rules, c->w->options.compat),
+            NULL);
     if (status == REMAT_OK && !c->choice->unbounded)
         status = fits(c, &done);
     if (status != REMAT_OK || c->choice->unbounded || done)
@@ -478,10 +546,27 @@ static enum remat_status choose_below(struct chooser *c)
         status = note_floor(c);
     if (status != REMAT_OK)
         return status;
-    if (c->n_offered == 0)
+    if (c->n_offered == 0 &&
+        (c->w->options.compat ||
+         least_is_sound(c, &c->choice->cuts[c->choice->n_cuts - 1]->bans)))
         return choose_least(c);
+    if (c->n_offered == 0)
+        return REMAT_OK; /* cut 3 keeps what must stay */
     status = pack(c);
     return status == REMAT_OK ? recut(c) : status;
+}
+
+static enum remat_status choose(struct chooser *c)
+{
+    enum remat_status status;
+
+    if (c->budget == 0.0)
+        return c->w->options.compat ? choose_least(c)
+                                    : choose_nothing_offered(c);
+    status = cut(c, c->rules, NULL);
+    if (status != REMAT_OK || c->budget == 1.0 || c->choice->unbounded)
+        return status;
+    return choose_below(c);
 }
 
 enum remat_status remat_choose(struct remat_work *w, double budget,
@@ -494,15 +579,18 @@ enum remat_status remat_choose(struct remat_work *w, double budget,
                         .notes = notes,
                         .choice = choice,
                         .budget = budget,
-                        .rules = rules_of(&w->options)};
+                        .rules = remat_rules_of(&w->options)};
     enum remat_status status;
 
-    *choice = (struct remat_choice){.n_cuts = 0};
-    if (budget == 0.0)
-        return w->options.compat ? choose_least(&c)
-                                 : choose_nothing_offered(&c);
-    status = cut(&c, c.rules, NULL);
-    if (status != REMAT_OK || budget == 1.0 || choice->unbounded)
-        return status;
-    return choose_below(&c);
+    *choice =
+        (struct remat_choice){.packing = {.budget = budget,
+                                          .least_gb = (double)NAN,
+                                          .most_gb = (double)NAN,
+                                          .parts = {(double)NAN, (double)NAN}}};
+    c.n_most = budget == 0.0 || budget == 1.0 ? 1 : REMAT_MOST_CUTS;
+    remat_job_begin_parts(w->job);
+    status = choose(&c);
+    remat_job_tell(w->job, choice->n_cuts, choice->n_cuts);
+    remat_job_end_parts(w->job);
+    return status;
 }

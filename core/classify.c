@@ -98,3 +98,22 @@ enum remat_status remat_classify(struct remat_work *w,
     find_distance(w);
     return REMAT_OK;
 }
+
+enum remat_status remat_prepare(struct remat_work *w,
+                                struct remat_subgraph *forward,
+                                struct remat_error *err)
+{
+    enum remat_status status =
+        remat_job_enter(w->job, REMAT_PHASE_CLASSIFY, err);
+
+    if (status == REMAT_OK)
+        status = remat_remove_dead(w, err);
+    if (status == REMAT_OK)
+        status = remat_clean_tags(w, err);
+    if (status == REMAT_OK)
+        status = remat_classify(w, forward, err);
+    if (status == REMAT_OK)
+        status =
+            remat_job_spend(w->job, w->users.begin[w->g->n], "classes", err);
+    return status;
+}

@@ -12,5 +12,10 @@
 REMAT_NODISCARD enum remat_status remat_classify(struct remat_work *w,
                                                  struct remat_subgraph *forward,
                                                  struct remat_error *err);
+/* The first steps of every decision: dead code, tags, classes. O(nodes +
+ * edges). */
+REMAT_NODISCARD enum remat_status remat_prepare(struct remat_work *w,
+                                                struct remat_subgraph *forward,
+                                                struct remat_error *err);
 
 #endif

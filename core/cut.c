@@ -53,3 +53,24 @@ enum remat_status remat_cut_solve(struct remat_work *w,
     c->cut.n_bans = c->bans.n;
     return remat_mincut_nodes(w, &c->net, c->sink_side, &c->cut.nodes, err);
 }
+
+const struct remat_network_view *remat_cut_view(struct remat_job *job,
+                                                const struct remat_cut_work *c)
+{
+    struct remat_network_view *view =
+        REMAT_NEW(&job->arena, struct remat_network_view);
+
+    if (view == NULL)
+        return NULL;
+    *view = (struct remat_network_view){.n_vertices = c->net.n_vertices,
+                                        .n_edges = c->net.n_edges,
+                                        .edges = c->net.edges,
+                                        .source = c->net.source,
+                                        .sink = c->net.sink,
+                                        .in = c->net.in,
+                                        .out = c->net.out,
+                                        .through = c->net.through,
+                                        .node = c->net.node,
+                                        .sink_side = c->sink_side};
+    return view;
+}

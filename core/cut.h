@@ -25,5 +25,9 @@ REMAT_NODISCARD enum remat_status
 remat_cut_solve(struct remat_work *w, const struct remat_rules *rules,
                 const bool *dont_ban, struct remat_cut_work *c,
                 struct remat_error *err);
+/* The network and the cut as others see them, in the job; NULL when there is no
+ * memory. O(1). */
+const struct remat_network_view *remat_cut_view(struct remat_job *job,
+                                                const struct remat_cut_work *c);
 
 #endif

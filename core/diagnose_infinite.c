@@ -1,27 +1,19 @@
 /*
- * diagnose_infinite.c: the conflict path of an infinite flow, in words.
+ * diagnose_infinite.c: the conflicts of an infinite flow, step by step.
  *
- * Breadth first from the source in the order in which edges were made, so that
- * the path is the one PyTorch prints. Like there, an edge of capacity exactly
- * 10^6 is followed as if it were infinite; whether there is an infinite flow at
- * all is decided without that (residual.c).
+ *   explain_edge             one step of a path, with reason and origin
+ *   remat_diagnose_infinite  a diagnostic for each conflict (conflicts.c), and
+ *                            PyTorch's path where it is not the first of them
  */
 #include "diagnose.h"
 
+#include "conflict_words.h"
+#include "conflicts.h"
 #include "error.h"
 #include "format.h"
 
-#include <stdio.h>
-#include <string.h>
-
 enum {
-    TAKEN_FOR_INFINITE = 1000000
-};
-
-static const char *const policy_names[] = {"untagged",
-#define X(name, text) text,
-                                           REMAT_POLICY_MAP(X)
-#undef X
+    MOST_CONFLICTS = 10000 /* reported; a bound on the answer's size */
 };
 
 const char *remat_origin_text(enum remat_origin origin)
@@ -39,55 +31,6 @@ const char *remat_origin_text(enum remat_origin origin)
     return "dataflow";
 }
 
-/* ---- the path ---------------------------------------------------------- */
-
-/* Edge by which each vertex was first reached; NO_EDGE: not reached. */
-#define NO_EDGE UINT32_MAX
-
-/* Edges in rows by the vertex they leave, each row in the order of making. */
-static bool rows_by_tail(struct remat_arena *arena,
-                         const struct remat_network *net,
-                         struct remat_rows *rows)
-{
-    uint32_t n = net->n_vertices;
-    uint32_t *begin = REMAT_NEW_ARRAY(arena, uint32_t, (size_t)n + 2);
-    uint32_t *items = REMAT_NEW_ARRAY(arena, uint32_t, net->n_edges);
-
-    if (begin == NULL || items == NULL)
-        return false;
-    for (uint32_t e = 0; e < net->n_edges; e++)
-        begin[net->edges[e].from + 2]++;
-    for (uint32_t v = 0; v < n; v++)
-        begin[v + 2] += begin[v + 1];
-    for (uint32_t e = 0; e < net->n_edges; e++)
-        items[begin[net->edges[e].from + 1]++] = e;
-    *rows = (struct remat_rows){begin, items};
-    return true;
-}
-
-static void search(const struct remat_network *net, struct remat_rows rows,
-                   uint32_t *reached_by, uint32_t *queue)
-{
-    uint32_t n = 0;
-
-    memset(reached_by, 0xff, net->n_vertices * sizeof(*reached_by));
-    queue[n++] = net->source;
-    for (uint32_t i = 0; i < n && reached_by[net->sink] == NO_EDGE; i++) {
-        uint32_t v = queue[i];
-
-        for (uint32_t j = rows.begin[v]; j < rows.begin[v + 1]; j++) {
-            const struct remat_edge *edge = &net->edges[rows.items[j]];
-
-            if (edge->to == net->source || reached_by[edge->to] != NO_EDGE ||
-                (edge->capacity != REMAT_INFINITE &&
-                 edge->capacity != TAKEN_FOR_INFINITE))
-                continue;
-            reached_by[edge->to] = rows.items[j];
-            queue[n++] = edge->to;
-        }
-    }
-}
-
 /* ---- one edge in words ------------------------------------------------- */
 
 static const char *const tag_rule_texts[] = {
@@ -103,18 +46,6 @@ static const char *const tag_rule_texts[] = {
                            "again, which makes it must_save",
 };
 
-static enum remat_origin ban_origin(enum remat_ban_reason reason)
-{
-    switch (reason) {
-#define X(name, text, origin) \
-    case name:                \
-        return REMAT_ORIGIN_##origin;
-        REMAT_BAN_MAP(X)
-#undef X
-    }
-    return REMAT_ORIGIN_HEURISTIC;
-}
-
 static void explain_ban(const struct remat_work *w,
                         const struct remat_bans *bans, struct remat_step *step)
 {
@@ -122,7 +53,7 @@ static void explain_ban(const struct remat_work *w,
     uint8_t rule = w->tag_rule[step->node];
 
     step->reason = remat_ban_text(reason);
-    step->origin = ban_origin(reason);
+    step->origin = remat_ban_origin(reason);
     if (reason != REMAT_BAN_MUST_SAVE || rule == REMAT_TAG_DOCUMENT)
         return;
     step->reason = tag_rule_texts[rule];
@@ -140,7 +71,9 @@ static void explain_through(const struct remat_work *w, struct remat_step *step,
                        "it were infinite";
         step->origin = REMAT_ORIGIN_HEURISTIC;
     } else if (kind == REMAT_VALUE_TUPLE || kind == REMAT_VALUE_DICT) {
-        step->reason = "returns several values, so it cannot be saved itself";
+        step->reason = kind == REMAT_VALUE_TUPLE
+                           ? "returns a tuple, so it cannot be saved itself"
+                           : "returns a dict, so it cannot be saved itself";
     } else if (kind == REMAT_VALUE_TENSOR) {
         step->reason = "is a view, which recompute_views keeps from being "
                        "saved";
@@ -153,7 +86,7 @@ static void explain_through(const struct remat_work *w, struct remat_step *step,
 static const char *format_tag(struct remat_work *w, remat_node v)
 {
     return remat_format(&w->job->arena, "is tagged %s, so it may not be saved",
-                        policy_names[w->tag[v]]);
+                        remat_policy_text(w->tag[v]));
 }
 
 /* The edge from node v's vertex to the sink. */
@@ -176,108 +109,158 @@ static bool explain_sink(struct remat_work *w, remat_node v, bool from_in,
     return step->reason != NULL;
 }
 
-/* Fills the step that edge e leads into. */
+/* Fills the step from one vertex of a path to the next. */
 static bool explain_edge(struct remat_work *w, const struct remat_network *net,
-                         const struct remat_bans *bans, uint32_t e,
-                         struct remat_step *step)
+                         const struct remat_bans *bans, uint32_t from_vertex,
+                         uint32_t to_vertex, struct remat_step *step)
 {
-    const struct remat_edge *edge = &net->edges[e];
-    remat_node from = net->node[edge->from];
+    remat_node from = net->node[from_vertex];
 
-    *step = (struct remat_step){.node = net->node[edge->to],
+    *step = (struct remat_step){.node = net->node[to_vertex],
                                 .side = REMAT_SIDE_NONE,
                                 .origin = REMAT_ORIGIN_DATAFLOW};
-    if (edge->to == net->sink)
-        return explain_sink(w, from, remat_is_in_vertex(net, edge->from), step);
+    if (to_vertex == net->sink)
+        return explain_sink(w, from, remat_is_in_vertex(net, from_vertex),
+                            step);
     step->side =
-        remat_is_in_vertex(net, edge->to) ? REMAT_SIDE_IN : REMAT_SIDE_OUT;
-    if (edge->from == net->source)
+        remat_is_in_vertex(net, to_vertex) ? REMAT_SIDE_IN : REMAT_SIDE_OUT;
+    if (from_vertex == net->source)
         explain_ban(w, bans, step);
     else if (from == step->node)
-        explain_through(w, step, edge->capacity);
+        explain_through(w, step, net->edges[net->through[from]].capacity);
     else
         step->reason = remat_format(&w->job->arena, "reads `%s`",
                                     remat_spec(w->g, from)->name);
     return step->reason != NULL;
 }
 
-/* ---- the diagnostic ---------------------------------------------------- */
+/* ---- the diagnostics --------------------------------------------------- */
 
-static bool build_path(struct remat_work *w, const struct remat_network *net,
-                       const struct remat_bans *bans,
-                       const uint32_t *reached_by, struct remat_diagnostic *d)
+struct teller {
+    struct remat_work *w;
+    const struct remat_network *net;
+    const struct remat_bans *bans;
+    struct remat_error *err;
+    uint32_t *vertices; /* of one path, behind the source, with the sink */
+};
+
+static enum remat_status build_path(struct teller *t, const uint32_t *vertices,
+                                    uint32_t n, struct remat_diagnostic *d)
 {
-    struct remat_step *path;
-    uint32_t n = 0;
+    struct remat_step *path =
+        REMAT_NEW_ARRAY(&t->w->job->arena, struct remat_step, n);
+    uint32_t from = t->net->source;
 
-    for (uint32_t v = net->sink; v != net->source;
-         v = net->edges[reached_by[v]].from)
-        n++;
-    path = REMAT_NEW_ARRAY(&w->job->arena, struct remat_step, n);
     if (path == NULL)
-        return false;
+        return remat_job_no_memory(t->w->job, t->err);
+    for (uint32_t i = 0; i < n; i++) {
+        if (!explain_edge(t->w, t->net, t->bans, from, vertices[i], &path[i]))
+            return remat_job_no_memory(t->w->job, t->err);
+        from = vertices[i];
+    }
     d->path = path;
     d->n_path = n;
-    for (uint32_t v = net->sink; v != net->source;
-         v = net->edges[reached_by[v]].from)
-        if (!explain_edge(w, net, bans, reached_by[v], &path[--n]))
-            return false;
-    return true;
+    d->node = path[0].node;
+    return remat_job_spend(t->w->job, n, "conflicts", t->err);
 }
 
-/* The first edge of a path forbids to compute its node again; most reasons say
- * what the node is, so the consequence is added. */
-static const char *consequence(const struct remat_step *step, uint32_t i)
+/* The vertices of a path of nodes. The last node ends it at its own vertex or,
+ * where it is passed through, behind it. */
+static uint32_t list_vertices(const struct teller *t, const remat_node *nodes,
+                              uint32_t n_nodes)
 {
-    if (i > 0 || step->reason == remat_ban_text(REMAT_BAN_NO_RECOMPUTE))
-        return "";
-    return ", so it may not be computed again";
-}
+    const struct remat_network *net = t->net;
+    uint32_t n = 0;
 
-/* What stands in the way of each node on the path, in one sentence. The edge to
- * the sink speaks of the node before it. */
-static const char *tell(struct remat_work *w, const struct remat_diagnostic *d)
-{
-    const char *text = "a value that the backward needs can be neither saved "
-                       "nor computed again";
-    const char *separator = ": ";
-
-    for (uint32_t i = 0; i < d->n_path && text != NULL; i++) {
-        const struct remat_step *step = &d->path[i];
-        remat_node v =
-            step->node != REMAT_NONE ? step->node : d->path[i - 1].node;
-
-        if (step->origin == REMAT_ORIGIN_DATAFLOW)
-            continue;
-        text = remat_format(&w->job->arena, "%s%s`%s` %s%s", text, separator,
-                            remat_spec(w->g, v)->name, step->reason,
-                            consequence(step, i));
-        separator = "; ";
+    for (uint32_t i = 0; i < n_nodes; i++) {
+        t->vertices[n++] = net->in[nodes[i]];
+        if (remat_is_infinite_through(net, nodes[i]))
+            t->vertices[n++] = net->out[nodes[i]];
     }
-    return text;
+    t->vertices[n++] = net->sink;
+    return n;
+}
+
+static enum remat_status note(struct teller *t, struct remat_notes *notes,
+                              struct remat_diagnostic d)
+{
+    return remat_note(&t->w->job->arena, notes, d)
+               ? REMAT_OK
+               : remat_job_no_memory(t->w->job, t->err);
+}
+
+static enum remat_status tell_conflict(struct teller *t,
+                                       const struct remat_path_set *paths,
+                                       uint32_t i, struct remat_notes *notes)
+{
+    struct remat_diagnostic d = {.code = "infinite-flow",
+                                 .severity = REMAT_ERROR};
+    uint32_t n = list_vertices(t, paths->nodes + paths->begin[i],
+                               paths->begin[i + 1] - paths->begin[i]);
+    enum remat_status status = build_path(t, t->vertices, n, &d);
+
+    if (status != REMAT_OK)
+        return status;
+    d.message = remat_conflict_message(t->w, &d);
+    return note(t, notes, d);
+}
+
+/* PyTorch's path where it is not among the conflicts. */
+static enum remat_status tell_reported(struct teller *t,
+                                       const struct remat_conflicts *c,
+                                       struct remat_notes *notes)
+{
+    struct remat_diagnostic d = {.code = "pytorch-path",
+                                 .severity = REMAT_INFO};
+    enum remat_status status = build_path(t, c->reported, c->n_reported, &d);
+
+    if (status != REMAT_OK)
+        return status;
+    d.message = remat_format(
+        &t->w->job->arena,
+        "PyTorch names another path, from `%s` to `%s`: it stops at the first "
+        "that it meets, and takes a cost of exactly 1000000 for infinite",
+        remat_spec(t->w->g, d.node)->name,
+        remat_spec(t->w->g, t->net->node[c->reported[c->n_reported - 2]])
+            ->name);
+    return note(t, notes, d);
+}
+
+static enum remat_status tell_more(struct teller *t, uint32_t n,
+                                   struct remat_notes *notes)
+{
+    struct remat_diagnostic d = {
+        .code = "more-conflicts", .severity = REMAT_INFO, .node = REMAT_NONE};
+
+    d.message =
+        remat_format(&t->w->job->arena, "%u more conflicts are not listed", n);
+    return note(t, notes, d);
 }
 
 enum remat_status remat_diagnose_infinite(struct remat_work *w,
                                           const struct remat_network *net,
                                           const struct remat_bans *bans,
-                                          struct remat_diagnostic *d,
+                                          struct remat_notes *notes,
                                           struct remat_error *err)
 {
-    struct remat_arena *arena = &w->job->arena;
-    uint32_t *reached_by = REMAT_NEW_ARRAY(arena, uint32_t, net->n_vertices);
-    uint32_t *queue = REMAT_NEW_ARRAY(arena, uint32_t, net->n_vertices);
-    struct remat_rows rows;
+    struct teller t = {.w = w, .net = net, .bans = bans, .err = err};
+    struct remat_conflicts c;
+    enum remat_status status = remat_find_conflicts(w, net, &c, err);
+    uint32_t n;
 
-    if (arena->status != REMAT_OK || !rows_by_tail(arena, net, &rows))
+    if (status != REMAT_OK)
+        return status;
+    n = c.paths.n;
+    if (n > MOST_CONFLICTS)
+        n = MOST_CONFLICTS;
+    t.vertices = REMAT_NEW_ARRAY(&w->job->arena, uint32_t, net->n_vertices);
+    if (t.vertices == NULL)
         return remat_job_no_memory(w->job, err);
-    search(net, rows, reached_by, queue);
-    *d = (struct remat_diagnostic){.code = "infinite-flow",
-                                   .severity = REMAT_ERROR};
-    if (!build_path(w, net, bans, reached_by, d))
-        return remat_job_no_memory(w->job, err);
-    d->node = d->path[0].node;
-    d->message = tell(w, d);
-    if (d->message == NULL)
-        return remat_job_no_memory(w->job, err);
-    return REMAT_OK;
+    for (uint32_t i = 0; i < n && status == REMAT_OK; i++)
+        status = tell_conflict(&t, &c.paths, i, notes);
+    if (status == REMAT_OK && !c.is_reported_first)
+        status = tell_reported(&t, &c, notes);
+    if (status == REMAT_OK && n < c.paths.n)
+        status = tell_more(&t, c.paths.n - n, notes);
+    return status;
 }

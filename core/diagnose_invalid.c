@@ -53,6 +53,12 @@ static const char *blocked_because(const struct remat_work *w,
         return "a backward seed, which only the backward has";
     case REMAT_PRIMAL:
     case REMAT_FORWARD_SEED:
+        if (remat_wants_recompute(w->tag[v]))
+            return w->tag[v] == REMAT_MUST_RECOMPUTE
+                       ? "an input of the forward, which is tagged "
+                         "must_recompute: it can only be saved"
+                       : "an input of the forward, which is tagged "
+                         "prefer_recompute: it can only be saved";
         return "an input of the forward that is not saved";
     default:
         return s->backward ? "pinned to the forward" : "pinned to the backward";
@@ -91,6 +97,15 @@ static bool build_path(struct remat_work *w, const struct remat_subgraph *s,
     }
 }
 
+/* An input with a tag that it cannot obey: the graph is well, the tag is not.
+ */
+static bool is_tag_at_fault(const struct remat_work *w, remat_node blocker)
+{
+    return (w->g->role[blocker] == REMAT_PRIMAL ||
+            w->g->role[blocker] == REMAT_FORWARD_SEED) &&
+           remat_wants_recompute(w->tag[blocker]);
+}
+
 static const char *tell(struct remat_work *w, const struct remat_subgraph *s,
                         remat_node blocker)
 {
@@ -104,6 +119,13 @@ static const char *tell(struct remat_work *w, const struct remat_subgraph *s,
                             "the %s cannot compute `%s`, which it has to "
                             "return",
                             half, name);
+    if (is_tag_at_fault(w, blocker))
+        return remat_format(
+            &w->job->arena,
+            "the %s has to return `%s` but cannot compute it: "
+            "it %s `%s`, %s. Take the tag off",
+            half, name, blocker == s->invalid ? "is" : "depends on",
+            remat_spec(w->g, blocker)->name, blocked_because(w, s, blocker));
     return remat_format(
         &w->job->arena,
         "the %s has to return `%s` but cannot compute it: it %s `%s`, %s (%u "

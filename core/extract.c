@@ -107,6 +107,13 @@ static bool is_backward_state(const struct remat_work *w, remat_node v)
            remat_is_opaque_type(w->g, v, "BackwardState");
 }
 
+/* The backward is given its seeds in any case: where one was chosen as well, as
+ * one without bytes is, its second placeholder is the one that is read. */
+static bool is_given_anyway(const struct remat_work *w, remat_node v)
+{
+    return w->g->role[v] == REMAT_BACKWARD_SEED;
+}
+
 static void keep_read(const struct remat_work *w,
                       const struct remat_subgraph *s, struct list *list,
                       bool drop_states)
@@ -116,7 +123,8 @@ static void keep_read(const struct remat_work *w,
     for (uint32_t i = 0; i < list->n; i++) {
         remat_node v = list->at[i];
 
-        if (is_read(w, s, v) && !(drop_states && is_backward_state(w, v)))
+        if (is_read(w, s, v) && !is_given_anyway(w, v) &&
+            !(drop_states && is_backward_state(w, v)))
             list->at[n++] = v;
     }
     list->n = n;

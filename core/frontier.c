@@ -3,18 +3,22 @@
  *
  *   add_hull      the corners of the convex hull, and points on its sides
  *   add_budgets   what activation-memory budgets give
+ *   watch_peak    whether more budget means less peak somewhere
  *   order, prune  by FLOPs, dominated plans removed
  *   mark_knee     where the trade turns
  */
 #include "frontier.h"
 
+#include "classify.h"
 #include "error.h"
+#include "format.h"
 #include "notes.h"
 
 enum {
-    N_BUDGETS = 19,
-    PARTS = 20
-}; /* 0.05 to 0.95 */
+    N_BUDGETS = 19, /* 0.05 to 0.95 */
+    PARTS = 20,
+    NOTABLE = 100 /* a fall of the peak by one part in so many */
+};
 
 /* How budgets are filled. The first is what a budget means; the others reach
  * into dents that it leaves. */
@@ -27,6 +31,12 @@ static const struct filling {
     {REMAT_KNAPSACK_GREEDY, REMAT_ESTIMATE_FLOPS},
 };
 
+/* A budget and the peak of its plan. */
+struct peak {
+    double budget;
+    int64_t n_bytes;
+};
+
 struct frontier_search {
     struct remat_work work;
     struct remat_error *err;
@@ -37,7 +47,15 @@ struct frontier_search {
     uint32_t n;
     uint32_t capacity;
     struct remat_notes notes;
+    uint32_t n_done;      /* corners found, their plans, plans of budgets */
+    struct peak greatest; /* of the budgets so far, which only grow */
+    struct peak fall[2];  /* the deepest fall from one to a larger one */
 };
+
+static void tell(struct frontier_search *f)
+{
+    remat_job_tell(f->work.job, f->n_done++, f->hull.n_points + f->capacity);
+}
 
 /* ---- points ------------------------------------------------------------ */
 
@@ -68,12 +86,11 @@ static void add_point(struct frontier_search *f, const struct remat_plan *plan,
 }
 
 static enum remat_status note(struct frontier_search *f, const char *code,
-                              remat_node node, const char *message)
+                              enum remat_severity severity, remat_node node,
+                              const char *message)
 {
-    const struct remat_diagnostic d = {.code = code,
-                                       .severity = REMAT_WARNING,
-                                       .node = node,
-                                       .message = message};
+    const struct remat_diagnostic d = {
+        .code = code, .severity = severity, .node = node, .message = message};
 
     if (remat_note(&f->work.job->arena, &f->notes, d))
         return REMAT_OK;
@@ -91,7 +108,7 @@ static enum remat_status find_hull(struct frontier_search *f)
         status =
             remat_trade_solve(f->work.job, &f->net.trade, &f->hull, f->err);
     if (status == REMAT_OK && f->hull.infinite)
-        status = note(f, "frontier-without-hull", REMAT_NONE,
+        status = note(f, "frontier-without-hull", REMAT_WARNING, REMAT_NONE,
                       "the backward needs a value that can be neither saved "
                       "nor computed again with the same result; only plans of "
                       "budgets are listed");
@@ -99,6 +116,7 @@ static enum remat_status find_hull(struct frontier_search *f)
         return status;
     f->capacity =
         f->hull.n_points + N_BUDGETS * (uint32_t)REMAT_ARRAY_LEN(fillings);
+    f->n_done = f->hull.n_points;
     f->points = REMAT_NEW_ARRAY(&f->work.job->arena,
                                 struct remat_frontier_point, f->capacity);
     return f->points != NULL ? REMAT_OK
@@ -113,6 +131,7 @@ static enum remat_status add_hull(struct frontier_search *f)
     for (uint32_t i = 0; i < f->hull.n_points && status == REMAT_OK; i++) {
         const struct remat_plan *plan;
 
+        tell(f);
         status =
             remat_frontier_plan(&f->work, &f->net, &f->hull,
                                 f->hull.points[i].n_sink_side, &plan, f->err);
@@ -140,6 +159,49 @@ static bool is_point(const struct frontier_search *f,
     return true;
 }
 
+/* ---- peaks ------------------------------------------------------------- */
+
+/* Budgets are about what is saved; what the backward holds while it computes
+ * again is not part of them. Looks at the default filling alone. */
+static void watch_peak(struct frontier_search *f, double budget,
+                       const struct remat_plan *plan)
+{
+    const struct remat_options *o = &f->options;
+    const struct remat_memory *m = &plan->memory;
+    struct peak peak = {budget, m->peak_forward_bytes > m->peak_backward_bytes
+                                    ? m->peak_forward_bytes
+                                    : m->peak_backward_bytes};
+
+    if (plan->outcome != REMAT_PLAN ||
+        o->activation_memory_budget_solver != fillings[0].solver ||
+        o->activation_memory_budget_runtime_estimator != fillings[0].estimator)
+        return;
+    if (f->greatest.n_bytes - peak.n_bytes >
+        f->fall[0].n_bytes - f->fall[1].n_bytes) {
+        f->fall[0] = f->greatest;
+        f->fall[1] = peak;
+    }
+    if (peak.n_bytes > f->greatest.n_bytes)
+        f->greatest = peak;
+}
+
+static enum remat_status note_peaks(struct frontier_search *f)
+{
+    int64_t fall = f->fall[0].n_bytes - f->fall[1].n_bytes;
+
+    if (fall <= f->fall[0].n_bytes / NOTABLE)
+        return REMAT_OK;
+    return note(
+        f, "peak-not-monotone", REMAT_INFO, REMAT_NONE,
+        remat_format(&f->work.job->arena,
+                     "a smaller budget can need more memory: at %g the peak is "
+                     "%lld bytes, at %g only %lld, because values computed "
+                     "again are held too. memory_limit_bytes limits the peak "
+                     "itself",
+                     f->fall[0].budget, (long long)f->fall[0].n_bytes,
+                     f->fall[1].budget, (long long)f->fall[1].n_bytes));
+}
+
 /* *is_unknown: there are no budgets' plans, because a size is missing. */
 static enum remat_status add_budget(struct frontier_search *f, double budget,
                                     bool *is_unknown)
@@ -150,17 +212,19 @@ static enum remat_status add_budget(struct frontier_search *f, double budget,
     const struct remat_plan *plan;
     enum remat_status status;
 
+    tell(f);
     f->options.activation_memory_budget = budget;
     status = remat_plan_solve(job, &f->options, &plan, &err);
     *is_unknown = status == REMAT_E_SIZE;
     if (*is_unknown) {
         remat_arena_rewind(&job->arena, bottom);
-        return note(f, "frontier-without-budgets", err.node,
+        return note(f, "frontier-without-budgets", REMAT_WARNING, err.node,
                     "a budget needs the size of this value, which is missing, "
                     "null, const or opaque; only the hull is listed");
     }
     if (status != REMAT_OK)
         return remat_error_set(f->err, status, err.node, "%s", err.detail);
+    watch_peak(f, budget, plan);
     if (!is_point(f, plan) || is_dominated(f, plan)) {
         remat_arena_rewind(&job->arena, bottom);
         return REMAT_OK;
@@ -271,9 +335,8 @@ static void mark_knee(struct frontier_search *f)
 
 static enum remat_status search(struct frontier_search *f)
 {
-    bool is_invalid;
-    enum remat_status status =
-        remat_frontier_prepare(&f->work, &is_invalid, f->err);
+    struct remat_subgraph forward;
+    enum remat_status status = remat_prepare(&f->work, &forward, f->err);
 
     if (status == REMAT_OK)
         status = find_hull(f);
@@ -281,6 +344,8 @@ static enum remat_status search(struct frontier_search *f)
         status = add_hull(f);
     if (status == REMAT_OK)
         status = add_fillings(f);
+    if (status == REMAT_OK)
+        status = note_peaks(f);
     if (status == REMAT_OK)
         status = order(f);
     if (status != REMAT_OK)
@@ -304,6 +369,7 @@ static enum remat_status try_plan(struct frontier_search *f,
     frontier->outcome = plan->outcome;
     frontier->diagnostics = plan->diagnostics;
     frontier->n_diagnostics = plan->n_diagnostics;
+    frontier->remedy = plan->remedy;
     if (plan->outcome != REMAT_PLAN)
         return REMAT_OK;
     frontier->diagnostics = NULL;
@@ -334,14 +400,19 @@ enum remat_status remat_frontier_solve(struct remat_job *job,
     f->options.memory_limit_bytes = -1;
     f->work = (struct remat_work){
         .job = job, .g = &job->graph, .options = f->options};
+    remat_job_begin_parts(job);
     status = try_plan(f, frontier);
     if (status == REMAT_OK && frontier->outcome == REMAT_PLAN) {
+        job->n_inner++;
         status = search(f);
+        job->n_inner--;
         frontier->points = f->points;
         frontier->n_points = f->n;
         frontier->diagnostics = f->notes.at;
         frontier->n_diagnostics = f->notes.n;
     }
+    remat_job_tell(job, f->n_done, f->n_done);
+    remat_job_end_parts(job);
     if (status == REMAT_OK)
         status = remat_job_enter(job, REMAT_PHASE_DONE, err);
     if (status == REMAT_OK)

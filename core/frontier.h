@@ -18,11 +18,6 @@ struct remat_frontier_network {
     remat_node *room; /* scratch for lists on their way: four of every node */
 };
 
-/* Sets up classes and tags; *is_invalid: some forward output depends on a
- * tangent. O(nodes + edges). */
-REMAT_NODISCARD enum remat_status
-remat_frontier_prepare(struct remat_work *w, bool *is_invalid,
-                       struct remat_error *err);
 /* O(nodes + edges). */
 REMAT_NODISCARD enum remat_status
 remat_frontier_network(struct remat_work *w, struct remat_frontier_network *net,
@@ -41,10 +36,16 @@ remat_frontier_keep(struct remat_work *w,
                     const struct remat_frontier_network *net,
                     struct remat_mark bottom, const struct remat_plan *solved,
                     const struct remat_plan **plan, struct remat_error *err);
-/* The plan of a cut whose sink side is the first n_sink_side of the hull's
- * order: extracted, verified, added up. *plan is NULL when the halves cannot be
- * extracted or the plan computes again what remat_frontier_is_fixed says. Keeps
- * nothing in the arena but the plan. O(nodes + edges). */
+/* Marks what a cut saves whose sink side is the first n_sink_side of the hull's
+ * order; an input that several stand for is marked once. O(nodes). */
+void remat_frontier_choose(const struct remat_work *w,
+                           const struct remat_frontier_network *net,
+                           const struct remat_hull *hull, uint32_t n_sink_side,
+                           bool *is_chosen);
+/* The plan of such a cut: extracted, verified, added up. *plan is NULL when the
+ * halves cannot be extracted or the plan computes again what
+ * remat_frontier_is_fixed says. Keeps nothing in the arena but the plan.
+ * O(nodes + edges). */
 REMAT_NODISCARD enum remat_status
 remat_frontier_plan(struct remat_work *w,
                     const struct remat_frontier_network *net,

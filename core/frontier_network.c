@@ -29,39 +29,16 @@
 
 #include <string.h>
 
-enum remat_status remat_frontier_prepare(struct remat_work *w, bool *is_invalid,
-                                         struct remat_error *err)
-{
-    struct remat_subgraph forward;
-    enum remat_status status =
-        remat_job_enter(w->job, REMAT_PHASE_CLASSIFY, err);
-
-    if (status == REMAT_OK)
-        status = remat_remove_dead(w, err);
-    if (status == REMAT_OK)
-        status = remat_clean_tags(w, err);
-    if (status == REMAT_OK)
-        status = remat_classify(w, &forward, err);
-    if (status == REMAT_OK)
-        *is_invalid = forward.invalid != REMAT_NONE;
-    if (status == REMAT_OK)
-        status =
-            remat_job_spend(w->job, w->users.begin[w->g->n], "classes", err);
-    return status;
-}
-
 /* ---- what a value costs ------------------------------------------------ */
 
 /* Views are as good computed again as kept, whatever their tag; a symbolic
  * float can always be (semantics 5.2). */
 static bool has_to_stay(const struct remat_work *w, remat_node v)
 {
-    bool is_plain = w->options.profile == REMAT_PROFILE_PLAIN;
-
     if (!remat_is_call(w->g, v) || remat_special(w->g, v) == REMAT_GETITEM ||
         !w->fw[v] || remat_wants_recompute(w->tag[v]) ||
         remat_spec(w->g, v)->value.kind == REMAT_VALUE_SYM_FLOAT ||
-        (remat_has_trait(w->g, v, REMAT_VIEW) && !is_plain))
+        (remat_has_trait(w->g, v, REMAT_VIEW) && !remat_is_plain(w)))
         return false;
     return w->tag[v] == REMAT_MUST_SAVE ||
            remat_has_trait(w->g, v, REMAT_EFFECTS) ||

@@ -46,18 +46,14 @@ static remat_node static_origin(const struct remat_work *w, remat_node v)
     return g->is_static[u] && remat_is_tensor(g, u) ? u : v;
 }
 
-/* In node order; an input is chosen once. */
-static void choose(const struct remat_work *w,
-                   const struct remat_frontier_network *net,
-                   const struct remat_hull *hull, uint32_t n_sink_side,
-                   bool *is_chosen, struct remat_nodes *chosen, remat_node *at)
+void remat_frontier_choose(const struct remat_work *w,
+                           const struct remat_frontier_network *net,
+                           const struct remat_hull *hull, uint32_t n_sink_side,
+                           bool *is_chosen)
 {
     for (remat_node v = 0; v < w->g->n; v++)
         if (is_saved(net, hull, n_sink_side, v))
             is_chosen[static_origin(w, v)] = true;
-    for (remat_node v = 0; v < w->g->n; v++)
-        if (is_chosen[v])
-            at[chosen->n++] = v;
 }
 
 static enum remat_status
@@ -72,7 +68,10 @@ extract(struct remat_work *w, const struct remat_frontier_network *net,
 
     if (at == NULL || is_chosen == NULL)
         return remat_job_no_memory(w->job, err);
-    choose(w, net, hull, n_sink_side, is_chosen, &chosen, at);
+    remat_frontier_choose(w, net, hull, n_sink_side, is_chosen);
+    for (remat_node v = 0; v < w->g->n; v++)
+        if (is_chosen[v])
+            at[chosen.n++] = v;
     status = remat_extract(w, chosen, x, err);
     if (status == REMAT_OK && !x->is_invalid)
         status = remat_verify_extraction(w, chosen, x, err);
@@ -185,7 +184,7 @@ static enum remat_status measure(struct remat_work *w,
                                  struct remat_error *err)
 {
     bool *counted = REMAT_NEW_ARRAY(&w->job->arena, bool, w->g->n);
-    struct remat_extraction x;
+    struct remat_extraction x = {0};
     enum remat_status status;
 
     if (counted == NULL)

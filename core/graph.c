@@ -81,14 +81,32 @@ const struct remat_node_spec *remat_graph_node(const struct remat_job *job,
     return job->graph.specs[node];
 }
 
+const char *remat_graph_name(const struct remat_job *job, remat_node node)
+{
+    assert(node < job->graph.n);
+    return job->graph.names.keys[node]; /* a name's number is its node's */
+}
+
+void remat_graph_rename(struct remat_job *job, remat_node node,
+                        const char *name)
+{
+    assert(node < job->graph.n);
+    job->graph.specs[node]->name = name;
+}
+
+bool remat_graph_has_target(const struct remat_job *job, const char *target)
+{
+    return remat_names_find(&job->graph.targets, target) != REMAT_NONE;
+}
+
 static bool make_room(struct remat_arena *arena, struct remat_graph *g)
 {
     uint32_t capacity = g->capacity == 0 ? 256 : g->capacity * 2;
-    const struct remat_node_spec **specs;
+    struct remat_node_spec **specs;
 
     if (g->n < g->capacity)
         return true;
-    specs = REMAT_NEW_ARRAY(arena, const struct remat_node_spec *, capacity);
+    specs = REMAT_NEW_ARRAY(arena, struct remat_node_spec *, capacity);
     if (specs == NULL)
         return false;
     if (g->n > 0)

@@ -32,7 +32,7 @@ struct remat_graph {
     struct remat_names targets;
     struct remat_operator *operators; /* by number in targets */
     uint32_t operators_capacity;
-    const struct remat_node_spec **specs;
+    struct remat_node_spec **specs;
     uint32_t n;
     uint32_t capacity;
     uint64_t n_references; /* with repetitions */
@@ -53,6 +53,7 @@ struct remat_graph {
     uint8_t *policy; /* enum remat_policy */
     bool *has_ac_graph_id;
     int64_t *ac_graph_id;
+    bool *tag_by_pass; /* a pass wrote it */
 
     struct remat_nodes primals;
     struct remat_nodes forward_seeds;

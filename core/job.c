@@ -103,6 +103,22 @@ enum remat_status remat_job_enter(struct remat_job *job, enum remat_phase phase,
     return REMAT_OK;
 }
 
+void remat_job_begin_parts(struct remat_job *job)
+{
+    job->n_counting++;
+}
+
+void remat_job_end_parts(struct remat_job *job)
+{
+    job->n_counting--;
+}
+
+void remat_job_tell(struct remat_job *job, uint32_t done, uint32_t total)
+{
+    if (job->n_counting == 1 && job->limits.progress != NULL)
+        job->limits.progress(job->limits.context, done, total);
+}
+
 enum remat_status remat_job_no_memory(const struct remat_job *job,
                                       struct remat_error *err)
 {

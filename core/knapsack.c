@@ -7,6 +7,7 @@
  * equal losses.
  */
 #include "knapsack.h"
+#include "sort.h"
 
 #include <string.h>
 

@@ -43,9 +43,4 @@ REMAT_NODISCARD enum remat_status
 remat_knapsack_exact(struct remat_job *job, const struct remat_items *items,
                      bool *keep, struct remat_error *err);
 
-/* Indices 0..n-1 by key descending, equal keys in index order; NULL without
- * room. O(n log n), not recursive. */
-uint32_t *remat_sort_descending(struct remat_arena *arena, const double *keys,
-                                uint32_t n);
-
 #endif

@@ -10,6 +10,7 @@
  * merge; equal items of repeated layers fall together.
  */
 #include "knapsack.h"
+#include "sort.h"
 
 #include <string.h>
 

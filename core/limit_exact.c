@@ -9,10 +9,13 @@
 #include "limit.h"
 
 #include "knapsack.h"
+#include "sort.h"
 
 #include <string.h>
 
-enum { MOST_CHOICES = 64 };
+enum {
+    MOST_CHOICES = 64
+};
 
 struct tree {
     struct remat_limit *l;
@@ -34,7 +37,7 @@ static void mark_wanted(const struct remat_limit *l, bool *wanted)
             wanted[w->g->bwd_outputs.at[i]] = true;
     for (remat_node v = w->g->n; v-- > 0;)
         if (w->live[v] && (wanted[v] || w->closure[v]))
-            REMAT_FOR_INPUTS(w->g, v, i)
+            REMAT_FOR_INPUTS (w->g, v, i)
                 wanted[w->g->inputs.items[i]] = true;
 }
 
@@ -103,7 +106,11 @@ static enum remat_status drop(struct tree *t, uint32_t depth, bool *open)
 
 static enum remat_status walk(struct tree *t, bool *complete)
 {
-    enum { FRESH, SAVED, DROPPED } state[MOST_CHOICES + 1] = {FRESH};
+    enum {
+        FRESH,
+        SAVED,
+        DROPPED
+    } state[MOST_CHOICES + 1] = {FRESH};
     struct remat_verdict verdict[MOST_CHOICES + 1];
     enum remat_status status = remat_limit_weigh(t->l, &t->set);
     uint32_t depth = 0;

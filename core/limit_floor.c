@@ -1,58 +1,58 @@
 /*
  * limit_floor.c: a peak that no plan goes below.
  *
+ *   find_forced   operators that the backward of every plan runs
+ *   find_turns    when: the operator of the backward they come right before
+ *   find_spans    from when to when a value is there in every plan
+ *   remat_limit_bound  the most that is there at once
+ *
  * Every plan runs the operators that depend on a tangent and lead to an output
- * of the backward, in document order. At each, what it reads is there; a value
- * that two of them read is there from the first to the last; and one that must
- * be passed on is there from the start to the last. In the forward, every plan
- * runs what its outputs and those values need, and keeps them to its end.
+ * of the backward, in document order, and what these need and cannot be saved.
+ * Such a value is computed before the first operator that reads it, which in
+ * some plans is an earlier one than in others: then only what holds for all of
+ * them counts. What one operator reads is there from then on to the last one
+ * that reads it, and what must be passed on from the start. In the forward,
+ * every plan runs what its outputs and those values need, and keeps them to its
+ * end.
  */
 #include "limit.h"
 
-static bool allocate(struct remat_limit *l)
+struct floor_search {
+    struct remat_limit *l;
+    const struct remat_subgraph *backward; /* with all saved that can be */
+    bool *is_forced;
+    uint32_t *early; /* the turn it comes in at the earliest; NONE: never */
+    uint32_t *turn;  /* and at the latest, of forced ones */
+    uint32_t *place; /* of a turn: the first step that is in it or later */
+};
+
+static bool allocate_spans(struct remat_limit *l)
 {
     struct remat_arena *arena = &l->w->job->arena;
     size_t n = l->w->g->n;
 
     l->steps = REMAT_NEW_ARRAY(arena, remat_node, n);
-    l->first_read = REMAT_NEW_ARRAY(arena, uint32_t, n);
-    l->last_read = REMAT_NEW_ARRAY(arena, uint32_t, n);
+    l->from = REMAT_NEW_ARRAY(arena, uint32_t, n);
+    l->to = REMAT_NEW_ARRAY(arena, uint32_t, n);
+    l->coming = REMAT_NEW_ARRAY(arena, remat_node, n);
+    l->going = REMAT_NEW_ARRAY(arena, remat_node, n);
     l->n_alive = REMAT_NEW_ARRAY(arena, uint32_t, n);
     return arena->status == REMAT_OK;
 }
 
-static bool reads_tangent(const struct remat_work *w, remat_node v)
+static bool allocate(struct floor_search *s)
 {
-    REMAT_FOR_INPUTS(w->g, v, i)
-        if (w->g->role[w->g->inputs.items[i]] == REMAT_TANGENT)
-            return true;
-    return false;
+    struct remat_arena *arena = &s->l->w->job->arena;
+    size_t n = s->l->w->g->n;
+
+    s->is_forced = REMAT_NEW_ARRAY(arena, bool, n);
+    s->early = REMAT_NEW_ARRAY(arena, uint32_t, n);
+    s->turn = REMAT_NEW_ARRAY(arena, uint32_t, n);
+    s->place = REMAT_NEW_ARRAY(arena, uint32_t, n + 1);
+    return arena->status == REMAT_OK;
 }
 
-static bool counts(const struct remat_limit *l, remat_node v)
-{
-    remat_node root = l->sim.root[v];
-
-    return l->sim.kind[root] == REMAT_ACTIVATION && l->sim.bytes[root] > 0 &&
-           !l->sim.is_container[root];
-}
-
-static void note_reads(struct remat_limit *l, remat_node v)
-{
-    uint32_t step = l->n_steps;
-
-    l->steps[l->n_steps++] = v;
-    REMAT_FOR_INPUTS(l->w->g, v, i)
-    {
-        remat_node input = l->w->g->inputs.items[i];
-
-        if (!counts(l, input))
-            continue;
-        if (l->first_read[input] == REMAT_NONE)
-            l->first_read[input] = step;
-        l->last_read[input] = step;
-    }
-}
+/* ---- what every backward runs ------------------------------------------ */
 
 /* Whether an output must be computed itself: some may be replaced (3.5). */
 static bool is_firm_output(const struct remat_graph *g, remat_node v)
@@ -69,40 +69,203 @@ static bool is_firm_output(const struct remat_graph *g, remat_node v)
            remat_spec(g, getitem)->args[1].kind != REMAT_ARG_STRING;
 }
 
-static void mark_needed(const struct remat_work *w,
-                        const struct remat_subgraph *backward, bool *needed)
+/* Operators that depend on a tangent and are needed; of the others those that
+ * a forced one reads and that cannot be saved. */
+static void find_forced(struct floor_search *s)
 {
+    const struct remat_work *w = s->l->w;
+
     for (uint32_t i = 0; i < w->g->bwd_outputs.n; i++) {
         remat_node v = w->g->bwd_outputs.at[i];
 
-        if (v != REMAT_NONE && backward->valid[v] && is_firm_output(w->g, v))
-            needed[v] = true;
+        if (v != REMAT_NONE && s->backward->valid[v] && is_firm_output(w->g, v))
+            s->is_forced[v] = true;
     }
-    for (remat_node v = w->g->n; v-- > 0;)
-        if (needed[v] && backward->kept[v])
-            REMAT_FOR_INPUTS(w->g, v, i)
-                needed[w->g->inputs.items[i]] = true;
+    for (remat_node v = w->g->n; v-- > 0;) {
+        s->is_forced[v] = s->is_forced[v] && s->backward->kept[v] &&
+                          remat_is_call(w->g, v) &&
+                          (w->closure[v] || !s->l->can_be_saved[v]);
+        if (s->is_forced[v])
+            REMAT_FOR_INPUTS (w->g, v, i)
+                s->is_forced[w->g->inputs.items[i]] = true;
+    }
 }
 
-static void find_steps(struct remat_limit *l,
-                       const struct remat_subgraph *backward, bool *needed)
+static bool reads_tangent(const struct remat_work *w, remat_node v)
 {
-    const struct remat_work *w = l->w;
-    bool begun = false;
+    REMAT_FOR_INPUTS (w->g, v, i)
+        if (w->g->role[w->g->inputs.items[i]] == REMAT_TANGENT)
+            return true;
+    return false;
+}
 
-    mark_needed(w, backward, needed);
+/* ---- when -------------------------------------------------------------- */
+
+/* The first operator that reads a tangent, of all that may run or of those that
+ * must; what comes before it waits until it is needed (simulate.h). */
+static remat_node find_first(const struct floor_search *s, const bool *among)
+{
+    const struct remat_work *w = s->l->w;
+
     for (remat_node v = 0; v < w->g->n; v++)
-        l->first_read[v] = l->last_read[v] = REMAT_NONE;
-    for (remat_node v = 0; v < w->g->n; v++) {
-        if (!needed[v] || !backward->kept[v] || !w->closure[v])
+        if (among[v] && w->closure[v] && reads_tangent(w, v))
+            return v;
+    return w->g->n;
+}
+
+/* The earliest turn in which any plan runs v: that of a user that may run. */
+static uint32_t earliest(const struct floor_search *s, remat_node v,
+                         remat_node first)
+{
+    const struct remat_work *w = s->l->w;
+    uint32_t early = REMAT_NONE;
+
+    if (v >= first || remat_special(w->g, v) == REMAT_COPY)
+        return v;
+    REMAT_FOR_USERS (w, v, i) {
+        remat_node user = w->users.items[i];
+
+        if (!w->closure[user] && s->l->fixed[user] && w->fw[user])
             continue;
-        begun = begun || reads_tangent(w, v);
-        if (begun)
-            note_reads(l, v);
+        if (s->early[user] < early)
+            early = s->early[user];
+    }
+    return early;
+}
+
+/* The turn of a forced operator in the plan that runs it last: that of the
+ * first forced user. */
+static uint32_t latest(const struct floor_search *s, remat_node v,
+                       remat_node first)
+{
+    const struct remat_work *w = s->l->w;
+    uint32_t turn = REMAT_NONE;
+
+    if (v >= first)
+        return v;
+    REMAT_FOR_USERS (w, v, i)
+        if (s->is_forced[w->users.items[i]] &&
+            s->turn[w->users.items[i]] < turn)
+            turn = s->turn[w->users.items[i]];
+    return turn;
+}
+
+static bool is_exact(const struct floor_search *s, remat_node v)
+{
+    return s->early[v] == s->turn[v];
+}
+
+/* Sorts the forced operators by turn, then by place in the document. One
+ * without a turn leads to an output alone; it says nothing. */
+static void find_turns(struct floor_search *s)
+{
+    const struct remat_work *w = s->l->w;
+    remat_node first_of_all = find_first(s, s->backward->kept);
+    remat_node first = find_first(s, s->is_forced);
+    uint32_t n = 0;
+
+    for (remat_node v = w->g->n; v-- > 0;) {
+        s->early[v] = earliest(s, v, first_of_all);
+        s->turn[v] = s->is_forced[v] ? latest(s, v, first) : REMAT_NONE;
+        s->is_forced[v] = s->turn[v] != REMAT_NONE;
+        if (s->is_forced[v])
+            s->place[s->turn[v]]++;
+    }
+    for (uint32_t turn = 0; turn <= w->g->n; turn++) {
+        uint32_t count = s->place[turn];
+
+        s->place[turn] = n;
+        n += count;
+    }
+    for (remat_node v = 0; v < w->g->n; v++)
+        if (s->is_forced[v])
+            s->l->steps[s->place[s->turn[v]]++] = v;
+    s->l->n_steps = n;
+    for (uint32_t turn = w->g->n; turn > 0; turn--)
+        s->place[turn] = s->place[turn - 1];
+    s->place[0] = 0;
+}
+
+/* ---- what is there ----------------------------------------------------- */
+
+static bool counts(const struct remat_limit *l, remat_node v)
+{
+    remat_node root = l->sim.root[v];
+
+    return l->sim.kind[root] == REMAT_ACTIVATION && l->sim.bytes[root] > 0;
+}
+
+/* v is there at `from` at the latest, and at `to` at the earliest. */
+static void touch(struct remat_limit *l, remat_node v, uint32_t from,
+                  uint32_t to)
+{
+    if (l->from[v] == REMAT_NONE) {
+        l->from[v] = from;
+        l->to[v] = to;
+        return;
+    }
+    if (from < l->from[v])
+        l->from[v] = from;
+    if (to > l->to[v])
+        l->to[v] = to;
+}
+
+/* Moments are numbered from 0, when nothing has run yet; step i is moment i
+ * + 1. What reads in an uncertain turn reads after the last step before that
+ * turn. A container gives its bytes away part by part, so it is there only for
+ * the step that makes it. */
+static void find_spans(struct floor_search *s)
+{
+    struct remat_limit *l = s->l;
+    const struct remat_work *w = l->w;
+
+    for (remat_node v = 0; v < w->g->n; v++)
+        l->from[v] = l->to[v] = REMAT_NONE;
+    for (uint32_t step = 0; step < l->n_steps; step++) {
+        remat_node v = l->steps[step];
+        uint32_t from = step + 1;
+        uint32_t to = is_exact(s, v) ? from : s->place[s->early[v]];
+
+        if (counts(l, v) && (is_exact(s, v) || !l->sim.is_container[v]))
+            touch(l, v, from, to);
+        REMAT_FOR_INPUTS (w->g, v, i)
+            if (counts(l, w->g->inputs.items[i]) &&
+                !l->sim.is_container[l->sim.root[w->g->inputs.items[i]]])
+                touch(l, w->g->inputs.items[i], from, to);
     }
 }
 
-/* ---- the backward ------------------------------------------------------ */
+/* Sorts values by a moment, by counting. */
+static void sort_by(const struct remat_limit *l, const uint32_t *key,
+                    uint32_t *place, remat_node *sorted)
+{
+    uint32_t n = 0;
+
+    for (uint32_t at = 0; at <= l->n_steps; at++)
+        place[at] = 0;
+    for (remat_node v = 0; v < l->w->g->n; v++)
+        if (key[v] != REMAT_NONE)
+            place[key[v]]++;
+    for (uint32_t at = 0; at <= l->n_steps; at++) {
+        uint32_t count = place[at];
+
+        place[at] = n;
+        n += count;
+    }
+    for (remat_node v = 0; v < l->w->g->n; v++)
+        if (key[v] != REMAT_NONE)
+            sorted[place[key[v]]++] = v;
+}
+
+static void sort_spans(struct floor_search *s)
+{
+    struct remat_limit *l = s->l;
+
+    for (remat_node v = 0; v < l->w->g->n; v++)
+        l->n_spans += l->from[v] != REMAT_NONE;
+    sort_by(l, l->from, s->place, l->coming);
+    sort_by(l, l->to, s->place, l->going);
+}
 
 /* Whether v is made of its root by views alone. */
 static bool is_view_of_root(const struct remat_simulator *s, remat_node v)
@@ -113,7 +276,7 @@ static bool is_view_of_root(const struct remat_simulator *s, remat_node v)
         remat_node root = s->root[v];
 
         found = false;
-        REMAT_FOR_INPUTS(s->w->g, v, i)
+        REMAT_FOR_INPUTS (s->w->g, v, i)
             if (s->root[s->w->g->inputs.items[i]] == root) {
                 v = s->w->g->inputs.items[i];
                 found = true;
@@ -145,28 +308,34 @@ static void leave(const struct remat_limit *l, remat_node v, int64_t *sum)
         *sum -= l->sim.bytes[root];
 }
 
+/* A span that ends before it begins says nothing: in one plan the value is gone
+ * by the time that another makes it. */
 int64_t remat_limit_bound(const struct remat_limit *l, const bool *in)
 {
-    const struct remat_rows *inputs = &l->w->g->inputs;
     int64_t sum = 0;
     int64_t most;
+    uint32_t n_come = 0;
+    uint32_t n_gone = 0;
 
-    for (remat_node v = 0; v < l->w->g->n; v++)
-        if (l->first_read[v] != REMAT_NONE && is_sure(l, in, v))
-            enter(l, v, &sum);
+    for (uint32_t i = 0; i < l->n_spans; i++)
+        if (is_sure(l, in, l->coming[i]))
+            enter(l, l->coming[i], &sum);
     most = sum;
-    for (uint32_t step = 0; step < l->n_steps; step++) {
-        uint32_t begin = inputs->begin[l->steps[step]];
-        uint32_t end = inputs->begin[l->steps[step] + 1];
+    for (uint32_t at = 0; at <= l->n_steps; at++) {
+        for (; n_come < l->n_spans && l->from[l->coming[n_come]] == at;
+             n_come++) {
+            remat_node v = l->coming[n_come];
 
-        for (uint32_t i = begin; i < end; i++)
-            if (l->first_read[inputs->items[i]] == step &&
-                !is_sure(l, in, inputs->items[i]))
-                enter(l, inputs->items[i], &sum);
+            if (l->from[v] <= l->to[v] && !is_sure(l, in, v))
+                enter(l, v, &sum);
+        }
         most = sum > most ? sum : most;
-        for (uint32_t i = begin; i < end; i++)
-            if (l->last_read[inputs->items[i]] == step)
-                leave(l, inputs->items[i], &sum);
+        for (; n_gone < l->n_spans && l->to[l->going[n_gone]] == at; n_gone++) {
+            remat_node v = l->going[n_gone];
+
+            if (l->from[v] <= l->to[v] || is_sure(l, in, v))
+                leave(l, v, &sum);
+        }
     }
     return most;
 }
@@ -187,7 +356,7 @@ static enum remat_status bound_forward(struct remat_limit *l, int64_t *peak)
     for (uint32_t i = 0; i < w->g->forward_seeds.n; i++)
         forward.is_input[w->g->forward_seeds.at[i]] = true;
     for (remat_node v = 0; v < w->g->n; v++)
-        if (l->firm[v] && l->first_read[v] != REMAT_NONE)
+        if (l->always[v] && l->from[v] != REMAT_NONE)
             l->chosen[outputs[1].n++] = v;
     remat_subgraph_extract(w, &forward, false, outputs, 2);
     *peak = 0;
@@ -198,36 +367,53 @@ static enum remat_status bound_forward(struct remat_limit *l, int64_t *peak)
     return REMAT_OK;
 }
 
-enum remat_status remat_limit_find_floor(struct remat_limit *l)
+/* A plan of a budget may compute twice what otherwise may not be; no plan is
+ * lower than the lowest of these and the bound of the others. */
+static enum remat_status find_floor(struct floor_search *s)
 {
-    struct remat_arena *arena = &l->w->job->arena;
-    struct remat_mark mark;
-    struct remat_extraction x;
+    struct remat_limit *l = s->l;
     enum remat_status status;
     int64_t forward;
-    uint32_t n = 0;
-    bool *needed;
 
-    if (!allocate(l))
-        return remat_job_no_memory(l->w->job, l->err);
-    mark = remat_arena_mark(arena);
-    needed = REMAT_NEW_ARRAY(arena, bool, l->w->g->n);
-    if (needed == NULL)
-        return remat_job_no_memory(l->w->job, l->err);
-    for (remat_node v = 0; v < l->w->g->n; v++)
-        if (l->always[v] || l->is_candidate[v])
-            l->chosen[n++] = v;
-    status = remat_extract(l->w, (struct remat_nodes){l->chosen, n}, &x,
-                           l->err);
-    if (status != REMAT_OK || x.is_invalid)
-        return status;
-    find_steps(l, &x.backward, needed);
+    find_forced(s);
+    find_turns(s);
+    find_spans(s);
+    sort_spans(s);
     status = bound_forward(l, &forward);
     if (status != REMAT_OK)
         return status;
-    l->floor = remat_limit_bound(l, l->firm);
+    l->floor = remat_limit_bound(l, l->always);
     if (forward > l->floor)
         l->floor = forward;
-    remat_arena_rewind(arena, mark);
-    return REMAT_OK;
+    return remat_job_spend(l->w->job, l->cost, "memory limit", l->err);
+}
+
+enum remat_status remat_limit_find_floor(struct remat_limit *l)
+{
+    struct remat_arena *arena = &l->w->job->arena;
+    struct floor_search s = {.l = l};
+    struct remat_mark mark;
+    struct remat_extraction x;
+    enum remat_status status;
+    uint32_t n = 0;
+
+    if (!allocate_spans(l))
+        return remat_job_no_memory(l->w->job, l->err);
+    mark = remat_arena_mark(arena);
+    if (!allocate(&s))
+        return remat_job_no_memory(l->w->job, l->err);
+    for (remat_node v = 0; v < l->w->g->n; v++)
+        if (l->can_be_saved[v])
+            l->chosen[n++] = v;
+    status =
+        remat_extract(l->w, (struct remat_nodes){l->chosen, n}, &x, l->err);
+    if (status == REMAT_OK && !x.is_invalid) {
+        s.backward = &x.backward;
+        status = find_floor(&s);
+    }
+    if (status == REMAT_OK && l->lowest_loose < l->floor)
+        l->floor = l->lowest_loose;
+    if (status == REMAT_OK)
+        remat_arena_rewind(arena, mark);
+    return status;
 }

@@ -17,7 +17,11 @@
 #include <float.h>
 #include <string.h>
 
-enum goal { REPAIR, IMPROVE, N_GOALS };
+enum goal {
+    REPAIR,
+    IMPROVE,
+    N_GOALS
+};
 
 struct search {
     struct remat_limit *l;
@@ -219,8 +223,7 @@ static void keep(const struct search *s, struct remat_set *copy)
     remat_set_copy(s->l, copy, &s->now);
 }
 
-static enum remat_status restore(struct search *s,
-                                 const struct remat_set *copy)
+static enum remat_status restore(struct search *s, const struct remat_set *copy)
 {
     enum remat_status status;
 

@@ -27,7 +27,14 @@ static bool is_fixed(const struct remat_work *w, remat_node v)
            (w->tag[v] == REMAT_MUST_SAVE || remat_is_unrepeatable(w, v));
 }
 
-static bool can_be_saved(const struct remat_work *w,
+/* Whether v runs in the backward wherever what it reads is there. */
+static bool is_idle(const struct remat_work *w, remat_node v)
+{
+    return w->live[v] && remat_is_call(w->g, v) && !w->closure[v] &&
+           remat_is_kept(w, v) && !remat_in_forward_only(w->g, v);
+}
+
+static bool find_savable(const struct remat_work *w,
                          const struct remat_subgraph *forward, remat_node v)
 {
     return w->live[v] && forward->valid[v] && !w->closure[v] &&
@@ -53,31 +60,24 @@ static bool is_input(const struct remat_graph *g, remat_node v)
     return g->role[v] == REMAT_PRIMAL || g->role[v] == REMAT_FORWARD_SEED;
 }
 
-static bool is_banned_by_all_cuts(const struct remat_work *w, remat_node v)
-{
-    return remat_special(w->g, v) != REMAT_GETITEM &&
-           (w->tag[v] == REMAT_MUST_SAVE ||
-            remat_has_trait(w->g, v, REMAT_NO_RECOMPUTE));
-}
-
 /* Choices in a graph with more than this are held to storages. */
-enum { MANY_CHOICES = 64 };
+enum {
+    MANY_CHOICES = 64
+};
 
 /* A view costs what its storage costs, and no work to make again. */
-static bool is_spare_view(const struct remat_limit *l,
-                          const struct remat_subgraph *forward, remat_node v)
+static bool is_spare_view(const struct remat_limit *l, remat_node v)
 {
     remat_node root = l->sim.root[v];
 
-    return root != v && can_be_saved(l->w, forward, root) &&
+    return root != v && l->can_be_saved[root] &&
            remat_has_trait(l->w->g, v, REMAT_VIEW);
 }
 
 /* Where choices are many, a view is none of its own if its storage is one. That
  * forgoes sets that save the view for an early use and compute the storage anew
  * for a later one. */
-static void drop_views(struct remat_limit *l,
-                       const struct remat_subgraph *forward)
+static void drop_views(struct remat_limit *l)
 {
     uint32_t n = 0;
 
@@ -86,8 +86,7 @@ static void drop_views(struct remat_limit *l,
     if (n <= MANY_CHOICES)
         return;
     for (remat_node v = 0; v < l->w->g->n; v++)
-        l->is_candidate[v] =
-            l->is_candidate[v] && !is_spare_view(l, forward, v);
+        l->is_candidate[v] = l->is_candidate[v] && !is_spare_view(l, v);
 }
 
 static void find_choices(struct remat_limit *l,
@@ -96,20 +95,17 @@ static void find_choices(struct remat_limit *l,
     const struct remat_graph *g = l->w->g;
 
     for (remat_node v = 0; v < g->n; v++) {
-        remat_node fixed;
-
         l->fixed[v] = l->w->live[v] && is_fixed(l->w, v);
+        l->has_idle = l->has_idle || is_idle(l->w, v);
         l->flops[v] = l->w->live[v] ? remat_flops(g, v) : 0;
-        if (!can_be_saved(l->w, forward, v))
+        l->can_be_saved[v] = find_savable(l->w, forward, v);
+        if (!l->can_be_saved[v])
             continue;
-        fixed = find_fixed(l, v);
-        l->firm[v] = is_input(g, v) || (fixed != REMAT_NONE &&
-                                        is_banned_by_all_cuts(l->w, fixed));
-        l->always[v] =
-            l->firm[v] || !remat_is_tensor(g, v) || fixed != REMAT_NONE;
+        l->always[v] = is_input(g, v) || !remat_is_tensor(g, v) ||
+                       find_fixed(l, v) != REMAT_NONE;
         l->is_candidate[v] = !l->always[v];
     }
-    drop_views(l, forward);
+    drop_views(l);
 }
 
 static bool allocate(struct remat_limit *l)
@@ -118,7 +114,7 @@ static bool allocate(struct remat_limit *l)
     size_t n = l->w->g->n;
 
     l->always = REMAT_NEW_ARRAY(arena, bool, n);
-    l->firm = REMAT_NEW_ARRAY(arena, bool, n);
+    l->can_be_saved = REMAT_NEW_ARRAY(arena, bool, n);
     l->fixed = REMAT_NEW_ARRAY(arena, bool, n);
     l->is_candidate = REMAT_NEW_ARRAY(arena, bool, n);
     l->flops = REMAT_NEW_ARRAY(arena, int64_t, n);
@@ -141,6 +137,7 @@ enum remat_status remat_limit_init(struct remat_limit *l,
     l->cost = (uint64_t)l->w->g->n + l->w->users.begin[l->w->g->n];
     l->n_left = search_steps;
     l->target = l->limit;
+    l->lowest_loose = INT64_MAX;
     find_choices(l, forward);
     return REMAT_OK;
 }
@@ -160,6 +157,7 @@ void remat_set_copy(const struct remat_limit *l, struct remat_set *to,
     memcpy(to->in, from->in, l->w->g->n);
     to->verdict = from->verdict;
     to->budget = from->budget;
+    to->is_of_hull = from->is_of_hull;
 }
 
 bool remat_is_under(const struct remat_limit *l, const struct remat_set *set)
@@ -219,6 +217,8 @@ static void simulate(struct remat_limit *l, const struct remat_subgraph *half,
 static void judge(struct remat_limit *l, const struct remat_extraction *x,
                   bool is_strict, struct remat_verdict *verdict)
 {
+    bool is_loose = false;
+
     memset(l->is_saved, 0, l->w->g->n);
     memset(l->is_recomputed, 0, l->w->g->n);
     verdict->valid = verdict->may_be_valid = true;
@@ -228,6 +228,7 @@ static void judge(struct remat_limit *l, const struct remat_extraction *x,
         remat_node v = x->recomputed.at[i];
         bool is_wrong = is_strict && l->fixed[v];
 
+        is_loose = is_loose || l->fixed[v];
         l->is_recomputed[v] = true;
         verdict->valid = verdict->valid && !is_wrong;
         verdict->flops = remat_add_saturating(verdict->flops, l->flops[v]);
@@ -241,6 +242,8 @@ static void judge(struct remat_limit *l, const struct remat_extraction *x,
         return;
     simulate(l, &x->forward, verdict);
     simulate(l, &x->backward, verdict);
+    if (is_loose && verdict->peak < l->lowest_loose)
+        l->lowest_loose = verdict->peak;
 }
 
 static enum remat_status weigh(struct remat_limit *l, struct remat_set *set,
@@ -265,9 +268,23 @@ static enum remat_status weigh(struct remat_limit *l, struct remat_set *set,
     return REMAT_OK;
 }
 
+/* How far the search is at least: it mostly ends before its steps do. */
+static void tell(const struct remat_limit *l)
+{
+    struct remat_job *job = l->w->job;
+    uint64_t spent = job->n_steps - l->began;
+    uint64_t hundredths =
+        spent >= search_steps ? 99 : 99 * spent / search_steps;
+
+    if (l->began != 0)
+        remat_job_tell(job, REMAT_LIMIT_STARTS + (uint32_t)hundredths,
+                       REMAT_LIMIT_PARTS);
+}
+
 enum remat_status remat_limit_weigh(struct remat_limit *l,
                                     struct remat_set *set)
 {
+    tell(l);
     return weigh(l, set, true);
 }
 

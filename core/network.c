@@ -23,42 +23,79 @@ static bool is_free_object(const struct remat_graph *g, remat_node v)
            remat_is_opaque_type(g, v, "FakeScriptObject");
 }
 
-/* trunc(size * 1.1^k), twice that when the value would not be written to memory
- * anyway. The doubling comes after the truncation. */
-static int64_t distance_weight(const struct remat_work *w, remat_node v)
+static uint32_t exponent_of(uint32_t dist)
 {
     uint32_t last = REMAT_ARRAY_LEN(powers) - 1;
-    uint32_t k = w->dist[v] > last ? last : w->dist[v];
-    double product;
+
+    if (dist < 1)
+        return 1;
+    return dist > last ? last : dist;
+}
+
+double remat_distance_factor(uint32_t dist)
+{
+    return powers[exponent_of(dist)];
+}
+
+/* trunc(size * 1.1^k), twice that when the value would not be written to memory
+ * anyway. The doubling comes after the truncation. */
+static int64_t distance_weight(const struct remat_work *w, remat_node v,
+                               bool is_doubled)
+{
+    double product = (double)w->g->n_bytes[v] * powers[exponent_of(w->dist[v])];
     int64_t weight;
 
-    if (k < 1)
-        k = 1;
-    product = (double)w->g->n_bytes[v] * powers[k];
     if (product >= (double)REMAT_WEIGHT_MAX)
         return REMAT_WEIGHT_MAX;
     weight = (int64_t)product;
-    if (!remat_is_materialised(w, v))
+    if (is_doubled)
         weight *= 2;
     return weight < REMAT_WEIGHT_MAX ? weight : REMAT_WEIGHT_MAX;
+}
+
+enum remat_weight_kind remat_weight_kind(const struct remat_work *w,
+                                         remat_node v)
+{
+    const struct remat_graph *g = w->g;
+
+    if (remat_is_symbol(g, v))
+        return REMAT_WEIGHT_SYMBOL;
+    if (!remat_is_tensor(g, v))
+        return is_free_object(g, v) ? REMAT_WEIGHT_OBJECT
+                                    : REMAT_WEIGHT_NO_TENSOR;
+    if (w->options.treat_parameters_as_free_to_save && g->is_static[v])
+        return REMAT_WEIGHT_STATIC;
+    if (remat_is_plain(w))
+        return REMAT_WEIGHT_BYTES;
+    if (w->options.recompute_views && remat_has_trait(g, v, REMAT_VIEW))
+        return REMAT_WEIGHT_VIEW;
+    return remat_is_materialised(w, v) ? REMAT_WEIGHT_DISTANCE
+                                       : REMAT_WEIGHT_DOUBLED;
 }
 
 int64_t remat_weight(const struct remat_work *w, remat_node v)
 {
     const struct remat_graph *g = w->g;
+    enum remat_weight_kind kind = remat_weight_kind(w, v);
 
-    if (remat_is_symbol(g, v))
+    switch (kind) {
+    case REMAT_WEIGHT_SYMBOL:
         return remat_spec(g, v)->value.kind == REMAT_VALUE_SYM_FLOAT ? 4 : 1;
-    if (!remat_is_tensor(g, v))
-        return is_free_object(g, v) ? 0 : REMAT_INFINITE;
-    if (w->options.treat_parameters_as_free_to_save && g->is_static[v])
+    case REMAT_WEIGHT_OBJECT:
+    case REMAT_WEIGHT_STATIC:
         return 0;
-    if (w->options.profile == REMAT_PROFILE_PLAIN)
+    case REMAT_WEIGHT_BYTES:
         return g->n_bytes[v] < REMAT_WEIGHT_MAX ? g->n_bytes[v]
                                                 : REMAT_WEIGHT_MAX;
-    if (w->options.recompute_views && remat_has_trait(g, v, REMAT_VIEW))
-        return REMAT_INFINITE;
-    return distance_weight(w, v);
+    case REMAT_WEIGHT_DISTANCE:
+    case REMAT_WEIGHT_DOUBLED:
+        return distance_weight(w, v, kind == REMAT_WEIGHT_DOUBLED);
+    case REMAT_WEIGHT_ABSENT:
+    case REMAT_WEIGHT_NO_TENSOR:
+    case REMAT_WEIGHT_VIEW:
+        break;
+    }
+    return REMAT_INFINITE;
 }
 
 /* ---- edges ------------------------------------------------------------- */

@@ -11,17 +11,8 @@
 
 #include "bans.h"
 
-#define REMAT_INFINITE INT64_MAX
 /* Weights stick here; a cut this dear is refused (see maxflow.h). */
 #define REMAT_WEIGHT_MAX ((int64_t)1 << 62)
-
-#define REMAT_NO_VERTEX UINT32_MAX
-
-struct remat_edge {
-    uint32_t from;
-    uint32_t to;
-    int64_t capacity; /* >= 0; REMAT_INFINITE */
-};
 
 struct remat_network {
     uint32_t n_vertices;
@@ -39,6 +30,9 @@ struct remat_network {
 
 /* What saving v costs: REMAT_INFINITE when it cannot be saved. O(users). */
 int64_t remat_weight(const struct remat_work *w, remat_node v);
+/* How that came about, never REMAT_WEIGHT_ABSENT. O(users). */
+enum remat_weight_kind remat_weight_kind(const struct remat_work *w,
+                                         remat_node v);
 /* O(nodes + edges) time and memory. REMAT_E_NODES: 2^32 edges or more. */
 REMAT_NODISCARD enum remat_status
 remat_network_build(struct remat_work *w, const struct remat_bans *bans,

@@ -200,6 +200,15 @@ static enum remat_counted counted_of(const char *target, size_t n_packet)
     return REMAT_COUNT_NOTHING;
 }
 
+bool remat_operator_is_listed(const char *target)
+{
+    return remat_special_lookup(target) != REMAT_ORDINARY ||
+           find(packets, REMAT_ARRAY_LEN(packets), target,
+                packet_length(target)) != NULL ||
+           find(overloads, REMAT_ARRAY_LEN(overloads), target,
+                strlen(target)) != NULL;
+}
+
 struct remat_operator remat_operator_lookup(const char *target)
 {
     const char *dot = overload_dot(target);
@@ -220,12 +229,4 @@ struct remat_operator remat_operator_lookup(const char *target)
     op.is_cat = n == strlen("aten.cat") && strncmp(target, "aten.cat", n) == 0;
     op.is_collective = strncmp(target, "_c10d_functional.", 17) == 0;
     return op;
-}
-
-bool remat_operator_is_known(const char *target)
-{
-    return find(packets, REMAT_ARRAY_LEN(packets), target,
-                packet_length(target)) != NULL ||
-           find(overloads, REMAT_ARRAY_LEN(overloads), target,
-                strlen(target)) != NULL;
 }

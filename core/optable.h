@@ -43,9 +43,16 @@ struct remat_operator {
 /* Facts about the target of a call_function. An unknown target has none. O(log
  * of the table). */
 struct remat_operator remat_operator_lookup(const char *target);
-/* Whether the table has the target or its name without overload. O(log of the
- * table). */
-bool remat_operator_is_known(const char *target);
+/* Whether a target lies in a namespace that is PyTorch's own, of which all
+ * operators are known. O(1). */
+bool remat_operator_is_pytorchs(const char *target);
+/* Whether such a target is an operator of this PyTorch release. When only its
+ * overload is not, *overloads lists those there are, separated by spaces; else
+ * it is NULL. O(log of the table). */
+bool remat_operator_exists(const char *target, const char **overloads);
+/* Whether the table says anything about a target, or a rule names it. O(log of
+ * the table). */
+bool remat_operator_is_listed(const char *target);
 /* The special operator a target names, whatever the op of its node. */
 enum remat_special remat_special_lookup(const char *target);
 

@@ -187,6 +187,7 @@ static enum remat_status add_point(struct hull_search *h,
         h->capacity = capacity;
     }
     hull->points[hull->n_points++] = point;
+    remat_job_tell(h->s.job, hull->n_points, 0);
     return REMAT_OK;
 }
 
@@ -305,7 +306,7 @@ enum remat_status remat_trade_solve(struct remat_job *job,
 {
     struct hull_search h = {.s = {.job = job, .err = err, .net = net},
                             .hull = hull};
-    struct remat_part between;
+    struct remat_part between = {0};
     enum remat_status status;
 
     *hull = (struct remat_hull){.infinite = false};

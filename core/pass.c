@@ -131,8 +131,10 @@ static enum remat_status list_changes(struct remat_pass_work *w,
     for (remat_node v = 0; v < g->n; v++) {
         struct remat_tag_change change = change_of(g, before, v);
 
-        if (is_change(&change))
-            changes[n++] = change;
+        if (!is_change(&change))
+            continue;
+        changes[n++] = change;
+        g->tag_by_pass[v] = change.after.policy != REMAT_UNTAGGED;
     }
     report->changes = changes;
     report->n_changes = n;
@@ -151,54 +153,6 @@ static enum remat_status list_diagnostics(struct remat_pass_work *w,
         memcpy(copy, w->diagnostics, w->n_diagnostics * sizeof(*copy));
     report->diagnostics = copy;
     report->n_diagnostics = w->n_diagnostics;
-    return REMAT_OK;
-}
-
-/* ---- what passes call -------------------------------------------------- */
-
-enum remat_status remat_pass_no_memory(struct remat_pass_work *w)
-{
-    if (w->scratch->status == REMAT_OK)
-        return remat_job_no_memory(w->job, w->err);
-    if (w->job->arena.status == REMAT_OK)
-        w->job->arena.status = w->scratch->status;
-    return remat_job_no_memory(w->job, w->err);
-}
-
-enum remat_status remat_pass_spend(struct remat_pass_work *w, remat_node v)
-{
-    return remat_job_spend(w->job, 1 + (uint64_t)remat_n_inputs(w->g, v),
-                           "passes", w->err);
-}
-
-static bool make_room(struct remat_pass_work *w)
-{
-    uint32_t capacity =
-        w->diagnostics_capacity == 0 ? 8 : w->diagnostics_capacity * 2;
-    struct remat_diagnostic *diagnostics;
-
-    if (w->n_diagnostics < w->diagnostics_capacity)
-        return true;
-    diagnostics =
-        REMAT_NEW_ARRAY(w->scratch, struct remat_diagnostic, capacity);
-    if (diagnostics == NULL)
-        return false;
-    if (w->n_diagnostics > 0)
-        memcpy(diagnostics, w->diagnostics,
-               w->n_diagnostics * sizeof(*diagnostics));
-    w->diagnostics = diagnostics;
-    w->diagnostics_capacity = capacity;
-    return true;
-}
-
-enum remat_status remat_pass_note(struct remat_pass_work *w, const char *code,
-                                  enum remat_severity severity, remat_node node,
-                                  const char *message)
-{
-    if (message == NULL || !make_room(w))
-        return remat_pass_no_memory(w);
-    w->diagnostics[w->n_diagnostics++] = (struct remat_diagnostic){
-        .code = code, .severity = severity, .node = node, .message = message};
     return REMAT_OK;
 }
 
@@ -222,6 +176,8 @@ static enum remat_status dispatch(struct remat_pass_work *w)
         return remat_pass_fsdp_all_gather(w);
     case REMAT_PASS_REPAIR_TAGS:
         return remat_pass_repair_tags(w);
+    case REMAT_PASS_SET_TAGS:
+        return remat_pass_set_tags(w);
     }
     return remat_error_set(w->err, REMAT_E_OPTION, REMAT_NONE,
                            "pass: number %d, must be one of enum "
@@ -285,6 +241,17 @@ enum remat_status remat_pass_apply(struct remat_job *job,
     status = run(&w, report);
     remat_arena_release(&scratch);
     return status;
+}
+
+const char *remat_policy_text(enum remat_policy policy)
+{
+    static const char *const texts[] = {[REMAT_UNTAGGED] = "untagged",
+#define X(name, text) [name] = text,
+                                        REMAT_POLICY_MAP(X)
+#undef X
+    };
+
+    return texts[policy];
 }
 
 enum remat_policy remat_graph_tag(const struct remat_job *job, remat_node node,

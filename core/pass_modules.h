@@ -4,7 +4,7 @@
 #ifndef REMAT_PASS_MODULES_H
 #define REMAT_PASS_MODULES_H
 
-#include "pass.h"
+#include "pass_work.h"
 
 struct remat_modules {
     const char *pattern;      /* without the root */

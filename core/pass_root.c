@@ -3,7 +3,7 @@
  *
  * Digit by digit on integers, so that it is rounded correctly everywhere.
  */
-#include "pass.h"
+#include "pass_work.h"
 
 double remat_root_times_2_15(uint64_t n)
 {

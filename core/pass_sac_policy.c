@@ -193,15 +193,18 @@ static enum remat_status highest_region(struct remat_pass_work *w,
                                         uint32_t n_regions, int64_t *highest)
 {
     const struct remat_graph *g = w->g;
+    remat_node of = REMAT_NONE;
 
     *highest = 0;
     for (remat_node v = 0; v < g->n; v++)
         if (g->has_ac_graph_id[v] && g->ac_graph_id[v] > *highest &&
-            g->ac_graph_id[v] != REMAT_PASS_REGION)
+            g->ac_graph_id[v] != REMAT_PASS_REGION) {
             *highest = g->ac_graph_id[v];
+            of = v;
+        }
     if (*highest <= INT64_MAX - 2 - (int64_t)n_regions)
         return REMAT_OK;
-    return remat_error_set(w->err, REMAT_E_GRAPH, REMAT_NONE,
+    return remat_error_set(w->err, REMAT_E_GRAPH, of,
                            "ac_graph_id: %lld leaves no room for regions "
                            "after it, must be at most %lld here",
                            (long long)*highest,

@@ -2,36 +2,14 @@
  * pass_save.c: the lists of operators that sac_policy and autoparallel save.
  *
  * An entry is refused when nothing can ever match it, for a misspelt name would
- * silently save nothing. Known is what the graph calls and what the operator
- * table has; of namespaces that the table covers, nothing else. Operators of
- * other namespaces are the user's own: they may be absent from this graph.
+ * silently save nothing. Known is what the graph calls and, of PyTorch's own
+ * namespaces, the operators it has. Operators of other namespaces are the
+ * user's own: they may be absent from this graph.
  */
-#include "pass.h"
+#include "pass_work.h"
 
 #include "error.h"
 #include "format.h"
-
-#define NAME(name) name,
-static const char *const plain_operators[] = {
-#include "optable/plain.inc"
-};
-#undef NAME
-
-/* Namespaces whose operators are all in one of the two tables. */
-static const char *const covered[] = {"aten.", "prims."};
-
-static bool starts_with(const char *text, const char *start)
-{
-    return strncmp(text, start, strlen(start)) == 0;
-}
-
-static bool is_covered(const char *target)
-{
-    for (size_t i = 0; i < REMAT_ARRAY_LEN(covered); i++)
-        if (starts_with(target, covered[i]))
-            return true;
-    return false;
-}
 
 /* Words joined by dots, at least two; *n_words counts them. */
 static bool is_dotted(const char *target, uint32_t *n_words)
@@ -54,27 +32,6 @@ static bool is_dotted(const char *target, uint32_t *n_words)
     }
 }
 
-/* Whether the name without its overload is among the plain operators. */
-static bool is_plain(const char *target)
-{
-    size_t n = (size_t)(strrchr(target, '.') - target);
-    size_t low = 0;
-    size_t high = REMAT_ARRAY_LEN(plain_operators);
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int order = strncmp(plain_operators[middle], target, n);
-
-        if (order == 0 && plain_operators[middle][n] == '\0')
-            return true;
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return false;
-}
-
 static enum remat_status refuse(struct remat_pass_work *w, uint32_t entry,
                                 const char *expected)
 {
@@ -83,10 +40,23 @@ static enum remat_status refuse(struct remat_pass_work *w, uint32_t entry,
                            w->pass->save[entry].target, expected);
 }
 
+static enum remat_status refuse_overload(struct remat_pass_work *w,
+                                         uint32_t entry, const char *overloads)
+{
+    return remat_error_set(w->err, REMAT_E_OPTION, REMAT_NONE,
+                           "save[%u]: \"%.60s\", an overload that PyTorch does "
+                           "not have and this graph does not call; there are: "
+                           "%.70s%s",
+                           entry, w->pass->save[entry].target, overloads,
+                           strlen(overloads) > 70 ? "..." : "");
+}
+
 static enum remat_status check_name(struct remat_pass_work *w, uint32_t entry)
 {
     const char *target = w->pass->save[entry].target;
+    const char *overloads;
     uint32_t n_words;
+    bool is_pytorchs;
 
     if (strcmp(target, "getitem") == 0)
         return refuse(w, entry,
@@ -94,17 +64,19 @@ static enum remat_status check_name(struct remat_pass_work *w, uint32_t entry)
                       "several results instead");
     if (remat_names_find(&w->g->targets, target) != REMAT_NONE)
         return REMAT_OK;
-    if (!is_dotted(target, &n_words) || (is_covered(target) && n_words != 3))
+    is_pytorchs = remat_operator_is_pytorchs(target);
+    if (!is_dotted(target, &n_words) || (is_pytorchs && n_words != 3))
         return refuse(w, entry,
                       "must be the target of an operator call, with its "
                       "overload, such as \"aten.mm.default\"");
-    if (is_covered(target) && !remat_operator_is_known(target) &&
-        !is_plain(target))
+    if (!is_pytorchs || remat_operator_exists(target, &overloads))
+        return REMAT_OK;
+    if (overloads == NULL)
         return refuse(w, entry,
                       "which is no operator of PyTorch that this version "
                       "knows or this graph calls: write a target such as "
                       "\"aten.mm.default\"");
-    return REMAT_OK;
+    return refuse_overload(w, entry, overloads);
 }
 
 enum remat_status remat_pass_check_save(struct remat_pass_work *w)

@@ -280,6 +280,7 @@ static bool allocate_sealed(struct remat_arena *arena, struct remat_graph *g)
     g->policy = REMAT_NEW_ARRAY(arena, uint8_t, g->n);
     g->has_ac_graph_id = REMAT_NEW_ARRAY(arena, bool, g->n);
     g->ac_graph_id = REMAT_NEW_ARRAY(arena, int64_t, g->n);
+    g->tag_by_pass = REMAT_NEW_ARRAY(arena, bool, g->n);
     return arena->status == REMAT_OK;
 }
 
@@ -319,9 +320,43 @@ enum remat_status remat_graph_seal(struct remat_job *job,
     return status;
 }
 
+unsigned remat_graph_role(const struct remat_job *job, remat_node node)
+{
+    assert(job->graph.sealed && node < job->graph.n);
+    return job->graph.role[node];
+}
+
 uint32_t remat_graph_n_primals(const struct remat_job *job)
 {
     return job->graph.primals.n;
+}
+
+static struct remat_nodes row_of(const struct remat_rows *rows, remat_node v)
+{
+    return (struct remat_nodes){rows->items + rows->begin[v],
+                                rows->begin[v + 1] - rows->begin[v]};
+}
+
+struct remat_nodes remat_node_inputs(const struct remat_job *job,
+                                     remat_node node)
+{
+    return row_of(&job->graph.inputs, node);
+}
+
+struct remat_nodes remat_node_users(const struct remat_job *job,
+                                    remat_node node)
+{
+    return row_of(&job->graph.users, node);
+}
+
+remat_node remat_node_storage(const struct remat_job *job, remat_node node)
+{
+    return job->graph.storage[node];
+}
+
+bool remat_node_is_static(const struct remat_job *job, remat_node node)
+{
+    return job->graph.is_static[node];
 }
 
 int64_t remat_node_bytes(const struct remat_job *job, remat_node node)

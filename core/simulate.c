@@ -131,7 +131,7 @@ static remat_node find_first(const struct remat_work *w,
 
         if (half->is_output[tangent] && w->g->n - 1 < first)
             first = w->g->n - 1;
-        REMAT_FOR_USERS(w, tangent, j)
+        REMAT_FOR_USERS (w, tangent, j)
             if (half->kept[w->users.items[j]] && w->users.items[j] < first)
                 first = w->users.items[j];
     }
@@ -158,7 +158,7 @@ static void find_keys(struct remat_simulator *s,
             s->key[v] = v;
             continue;
         }
-        REMAT_FOR_USERS(w, v, i)
+        REMAT_FOR_USERS (w, v, i)
             if (s->key[w->users.items[i]] < key)
                 key = s->key[w->users.items[i]];
         s->key[v] = key;
@@ -220,7 +220,7 @@ static uint32_t choose_storage(const struct remat_simulator *s, remat_node v,
     if (!backward)
         return root;
     if (root != v)
-        REMAT_FOR_INPUTS(s->w->g, v, i)
+        REMAT_FOR_INPUTS (s->w->g, v, i)
             if (s->root[s->w->g->inputs.items[i]] == root)
                 return s->storage[s->w->g->inputs.items[i]];
     return s->w->g->n + root;
@@ -252,7 +252,7 @@ static void run(struct remat_simulator *s, remat_node v, bool backward,
     remat_node container = container_of(s, v);
 
     make(s, v, choose_storage(s, v, backward), step);
-    REMAT_FOR_INPUTS(s->w->g, v, i)
+    REMAT_FOR_INPUTS (s->w->g, v, i)
         touch(s, s->w->g->inputs.items[i], step);
     if (container != REMAT_NONE) {
         int64_t part = take_part(s, v, s->rest[s->storage[container]]);
@@ -334,8 +334,7 @@ static int64_t bytes_at(const struct remat_simulator *s, uint32_t storage,
 
     if (!s->is_container[root] || s->storage[root] != storage)
         return rest;
-    REMAT_FOR_USERS(s->w, root, i)
-    {
+    REMAT_FOR_USERS (s->w, root, i) {
         remat_node user = s->w->users.items[i];
 
         if (container_of(s, user) == root && s->storage[user] != REMAT_NONE &&

@@ -30,14 +30,18 @@
 
 #include "extract.h"
 
-enum remat_memory_kind { REMAT_ACTIVATION, REMAT_GRADIENT, REMAT_STATIC };
+enum remat_memory_kind {
+    REMAT_ACTIVATION,
+    REMAT_GRADIENT,
+    REMAT_STATIC
+};
 
 /* What does not change from plan to plan, and room for one run. */
 struct remat_simulator {
     struct remat_work *w;
-    remat_node *root;  /* by node */
-    int64_t *bytes;    /* by root */
-    uint8_t *kind;     /* enum remat_memory_kind, by root */
+    remat_node *root; /* by node */
+    int64_t *bytes;   /* by root */
+    uint8_t *kind;    /* enum remat_memory_kind, by root */
     bool *is_container;
 
     /* one run; storages are numbered by root, recomputed ones n further on */
@@ -46,9 +50,9 @@ struct remat_simulator {
     uint32_t *key;     /* by node: which operator's turn it is run in */
     uint32_t *begin;   /* by storage */
     uint32_t *last;
-    int64_t *rest;       /* of a container: not yet taken over */
-    remat_node *name;    /* the first value in it */
-    uint32_t *seen;      /* storages of this run */
+    int64_t *rest;    /* of a container: not yet taken over */
+    remat_node *name; /* the first value in it */
+    uint32_t *seen;   /* storages of this run */
     uint32_t n_seen;
     remat_node *sequence;
     uint32_t *place;

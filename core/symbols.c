@@ -195,3 +195,70 @@ enum remat_status remat_bind_symbols(struct remat_work *w,
     *sym = (struct remat_nodes){b.binding, b.n_binding};
     return REMAT_OK;
 }
+
+/* ---- unbound ----------------------------------------------------------- */
+
+struct search {
+    struct binder b;           /* numbers the symbols that have a node */
+    struct remat_names missed; /* and those that have none */
+    struct remat_unbound *found;
+    uint32_t capacity;
+};
+
+static bool add_unbound(struct search *s, remat_node v, const char *symbol)
+{
+    struct remat_arena *arena = &s->b.w->job->arena;
+
+    if (s->missed.n == s->capacity) {
+        uint32_t capacity = s->capacity == 0 ? 8 : 2 * s->capacity;
+        struct remat_unbound *found =
+            REMAT_NEW_ARRAY(arena, struct remat_unbound, capacity);
+
+        if (found == NULL)
+            return false;
+        if (s->missed.n > 0)
+            memcpy(found, s->found, s->missed.n * sizeof(*found));
+        s->found = found;
+        s->capacity = capacity;
+    }
+    s->found[s->missed.n] = (struct remat_unbound){v, symbol};
+    return remat_names_add(arena, &s->missed, symbol);
+}
+
+static bool look_at_value(struct search *s, remat_node v)
+{
+    const struct remat_value *value = &remat_spec(s->b.w->g, v)->value;
+    size_t n = walk_symbols(value, NULL);
+    const char **names;
+
+    if (n == 0)
+        return true;
+    names = REMAT_NEW_ARRAY(&s->b.w->job->arena, const char *, n);
+    if (names == NULL)
+        return false;
+    (void)walk_symbols(value, names);
+    for (size_t i = 0; i < n; i++)
+        if (remat_names_find(&s->b.symbols, names[i]) == REMAT_NONE &&
+            remat_names_find(&s->missed, names[i]) == REMAT_NONE &&
+            !add_unbound(s, v, names[i]))
+            return false;
+    return true;
+}
+
+struct remat_unbound *remat_find_unbound(struct remat_work *w,
+                                         struct remat_nodes sym,
+                                         struct remat_nodes saved, uint32_t *n)
+{
+    const struct remat_nodes lists[] = {sym, saved, w->g->tangents};
+    struct search s = {.b = {.w = w}};
+
+    *n = 0;
+    if (!allocate(&s.b) || !find_bindings(&s.b))
+        return NULL;
+    for (size_t k = 0; k < REMAT_ARRAY_LEN(lists); k++)
+        for (uint32_t i = 0; i < lists[k].n; i++)
+            if (!look_at_value(&s, lists[k].at[i]))
+                return NULL;
+    *n = s.missed.n;
+    return s.found;
+}

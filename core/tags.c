@@ -77,11 +77,11 @@ static void save_collectives(struct remat_work *w)
 
 /* ---- 2.3 --------------------------------------------------------------- */
 
-static bool has_effects(const struct remat_work *w, remat_node v)
+bool remat_has_effects(const struct remat_graph *g, remat_node v)
 {
-    return remat_special_lookup(remat_spec(w->g, v)->target) ==
+    return remat_special_lookup(remat_spec(g, v)->target) ==
                REMAT_WITH_EFFECTS ||
-           remat_has_trait(w->g, v, REMAT_EFFECTS);
+           remat_has_trait(g, v, REMAT_EFFECTS);
 }
 
 /* Saves every getitem below v that is no tuple. `seen` is shared by all starts:
@@ -119,7 +119,7 @@ static enum remat_status save_effects(struct remat_work *w,
     if (stack == NULL || seen == NULL)
         return remat_job_no_memory(w->job, err);
     for (remat_node v = 0; v < w->g->n; v++)
-        if (w->live[v] && has_effects(w, v) &&
+        if (w->live[v] && remat_has_effects(w->g, v) &&
             !remat_wants_recompute(w->tag[v]) &&
             remat_spec(w->g, v)->placement != REMAT_IS_BACKWARD)
             save_getitems_below(w, v, stack, seen);

@@ -2,10 +2,10 @@
  * verify.h: the independent check of every answer. Private to core.
  *
  * It shares no code with the solver (network.c, residual.c, maxflow.c,
- * mincut.c, extract.c, subgraph.c, symbols.c, diagnose_*.c): what an edge may
- * carry, which side a vertex is on and what each half computes is worked out
- * again here, from the graph, the classes and the bans, by other means. A fault
- * there makes an internal error here, never a wrong plan.
+ * mincut.c, extract.c, subgraph.c, symbols.c, conflict*.c, diagnose_*.c): what
+ * an edge may carry, which side a vertex is on and what each half computes is
+ * worked out again here, from the graph, the classes and the bans, by other
+ * means. A fault there makes an internal error here, never a wrong plan.
  */
 #ifndef REMAT_VERIFY_H
 #define REMAT_VERIFY_H
@@ -25,10 +25,12 @@ REMAT_NODISCARD enum remat_status
 remat_verify_extraction(struct remat_work *w, struct remat_nodes chosen,
                         const struct remat_extraction *x,
                         struct remat_error *err);
-/* That every edge of a conflict path is there and cannot be cut. */
+/* That there is a conflict among the diagnostics, that every edge of every
+ * conflict path is there and cannot be cut, and that no two conflicts share a
+ * node. O(nodes + bans + inputs of the nodes on the paths). */
 REMAT_NODISCARD enum remat_status
-remat_verify_conflict(struct remat_work *w, const struct remat_bans *bans,
-                      const struct remat_diagnostic *d,
-                      struct remat_error *err);
+remat_verify_conflicts(struct remat_work *w, const struct remat_bans *bans,
+                       const struct remat_diagnostic *diagnostics,
+                       uint32_t n_diagnostics, struct remat_error *err);
 
 #endif

@@ -404,6 +404,17 @@ static bool is_read(const struct check *k, remat_node v)
     return false;
 }
 
+/* What the backward is given whether it is chosen or not, told by its label. */
+static bool is_backward_seed(const struct check *k, remat_node v)
+{
+    const struct remat_node_spec *spec = k->w->g->specs[v];
+
+    return spec->op == REMAT_PLACEHOLDER &&
+           strstr(spec->target, "tangents") == NULL &&
+           (strstr(spec->target, "bwd_seed") != NULL ||
+            strstr(spec->target, "bwd_base_offset") != NULL);
+}
+
 /* A chosen value is in the list of its kind exactly when it is read; a symbol
  * may also be passed on for a saved shape alone. */
 static enum remat_status check_reads(struct check *k)
@@ -414,6 +425,10 @@ static enum remat_status check_reads(struct check *k)
         bool belongs_in_list = spec->opaque || !is_symbol(k, v);
 
         if (is_only_asserted(k, v) || is_backward_state(k, v))
+            continue;
+        if (is_backward_seed(k, v) && k->listed[v] && !is_symbol(k, v))
+            return off(k, v, "a backward seed is passed on");
+        if (is_backward_seed(k, v))
             continue;
         if (is_read(k, v) && ((belongs_in_list && !k->listed[v]) ||
                               (is_symbol(k, v) && !k->in_sym[v])))

@@ -1,7 +1,7 @@
 /*
  * work.h: one decision in the making. Private to core.
  *
- * The steps of plan.c fill it from top to bottom; each says which fields it
+ * The steps of decide.c fill it from top to bottom; each says which fields it
  * reads and which it sets. All arrays are indexed by node (document position)
  * and cover dead nodes too, which are in no set.
  */
@@ -67,6 +67,12 @@ struct remat_work {
 #define REMAT_FOR_INPUTS(g, v, i) \
     for (uint32_t i = (g)->inputs.begin[v]; i < (g)->inputs.begin[(v) + 1]; i++)
 
+/* Whether PyTorch's own heuristics are off. */
+static inline bool remat_is_plain(const struct remat_work *w)
+{
+    return w->options.profile == REMAT_PROFILE_PLAIN;
+}
+
 static inline bool remat_wants_recompute(uint8_t tag)
 {
     return tag == REMAT_MUST_RECOMPUTE || tag == REMAT_PREFER_RECOMPUTE;
@@ -93,8 +99,8 @@ static inline bool remat_in_forward_only(const struct remat_graph *g,
             remat_has_trait(g, v, REMAT_MUTABLE));
 }
 
-/* A random or seeded operator, or one that may not run twice: computing it again
- * gives another result. */
+/* A random or seeded operator, or one that may not run twice: computing it
+ * again gives another result. */
 static inline bool remat_is_unrepeatable(const struct remat_work *w,
                                          remat_node v)
 {
@@ -121,6 +127,9 @@ static inline bool remat_is_kept(const struct remat_work *w, remat_node v)
     }
     return false;
 }
+
+/* tags.c: whether results of v are saved unless it is computed again (2.3). */
+bool remat_has_effects(const struct remat_graph *g, remat_node v);
 
 /* The steps, in order. Each is O(nodes + edges) and fails only for want of
  * memory unless its file says otherwise. */

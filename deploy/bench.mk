@@ -7,8 +7,9 @@ CXX       ?= g++
 .PHONY: bench
 bench: deps-bench ## measure flow against Boost, and where the time goes
 	@$(MAKE) --no-print-directory -s VARIANT=release all \
-	  build/release/tests/bench/bench
+	  build/release/tests/bench/bench build/release/tests/bench/static_http
 	@/usr/bin/python3 tests/bench/run.py
+	@/usr/bin/python3 tests/bench/cached.py
 
 $(B)/tests/bench/%.o: tests/bench/%.c
 	@mkdir -p $(@D)
@@ -19,3 +20,6 @@ $(B)/tests/bench/peer.o: tests/bench/peer.cpp
 	$(CXX) -std=c++14 -g $(OPT) -DNDEBUG -fPIE -Wall -Wextra -Itests/bench -MMD -MP -c -o $@ $<
 $(B)/tests/bench/bench: $(BENCH_OBJ) $(B)/libproto.a $(B)/libremat.a
 	$(CXX) $(LINK) $(LDFLAGS) -Wl,--wrap=remat_residual_build -o $@ $^ $(call pkgcfg,--libs,$(PKGS)) -lpthread
+$(B)/tests/bench/static_http: tests/bench/static_http.c
+	@mkdir -p $(@D)
+	$(CC) $(BASE) $(OPT) $(call pkgcfg,--cflags,libmicrohttpd) $(CFLAGS) $(LINK) $(LDFLAGS) -o $@ $< $(call pkgcfg,--libs,libmicrohttpd)

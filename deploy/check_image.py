@@ -3,9 +3,10 @@
 
 Reads the Dockerfile, carries out each of its steps in scratch Debian roots
 (mmdebstrap, chroot), then runs the entry point as the image's user, as process
-1 of its own namespaces, on a read-only root, and looks at what an operator
-relies on: the health check, a plan over HTTP, no compiler, no setuid program,
-exit 0 on the stop signal. An instruction it does not know is an error, so the
+1 of its own namespaces, on a read-only root with the volume, and looks at what
+an operator relies on: the health check, a plan over HTTP, a job that another
+container with the same volume still has, metrics, no compiler, no setuid
+program, exit 0 on the stop signal. An instruction it does not know is an error, so the
 check cannot drift from the file. Needs root, mmdebstrap and util-linux.
 """
 
@@ -28,6 +29,7 @@ import urllib.request
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 WORK = os.path.join(TOP, "build", "image")
+TARS = os.path.join(TOP, "build", "debian")
 BASES = {"debian:bookworm-slim": "bookworm"}
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 COMPILERS = ["gcc*", "g++*", "cc", "c++", "c99*", "c89*", "cpp", "cpp-*",
@@ -138,13 +140,16 @@ def base_tar(image):
     if image not in BASES:
         raise SystemExit("FROM %s: only %s can be made here"
                          % (image, ", ".join(BASES)))
-    tar = os.path.join(WORK, BASES[image] + ".tar")
-    if not os.path.exists(tar):
-        say("making   " + image)
-        run("mmdebstrap", "--quiet", "--variant=minbase",
-            *("--dpkgopt=path-exclude=" + path for path in SLIM),
-            BASES[image], tar + ".part.tar")
-        os.rename(tar + ".part.tar", tar)
+    tar = os.path.join(TARS, BASES[image] + ".tar")
+    os.makedirs(TARS, exist_ok=True)
+    with open(os.path.join(TARS, "lock"), "wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not os.path.exists(tar):
+            say("making   " + image)
+            run("mmdebstrap", "--quiet", "--variant=minbase",
+                *("--dpkgopt=path-exclude=" + path for path in SLIM),
+                BASES[image], tar + ".part.tar")
+            os.rename(tar + ".part.tar", tar)
     return tar
 
 
@@ -176,6 +181,8 @@ def build():
             stage.config[name] = list_or_shell(rest)
         elif name == "HEALTHCHECK":
             stage.config[name] = list_or_shell(rest.split("CMD", 1)[1].strip())
+        elif name == "VOLUME":
+            stage.config[name] = json.loads(rest)
         elif name in ("STOPSIGNAL", "EXPOSE", "LABEL"):
             stage.config[name] = rest
         else:
@@ -213,7 +220,8 @@ def look_at_config(stage):
     user = stage.user.split(":")
     check(len(user) == 2 and all(u.isdigit() and int(u) > 0 for u in user),
           "the user is numeric and not root: " + stage.user)
-    for name in ("ENTRYPOINT", "HEALTHCHECK", "STOPSIGNAL", "LABEL", "EXPOSE"):
+    for name in ("ENTRYPOINT", "HEALTHCHECK", "STOPSIGNAL", "LABEL", "EXPOSE",
+                 "VOLUME"):
         check(name in stage.config, name + " is set")
     check(stage.config.get("ENTRYPOINT", [""])[0] != "/bin/sh",
           "the entry point is the daemon itself, no shell before it")
@@ -246,57 +254,112 @@ def corpus_graph():
     raise SystemExit("no llama_2l_sac.graph.json in " + folder)
 
 
-def try_plan(port):
-    request = urllib.request.Request(
-        "http://127.0.0.1:%d/v1/plans" % port, data=corpus_graph(),
-        headers={"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=30) as answer:
+def ask(url, body=None, **headers):
+    request = urllib.request.Request(url, data=body, headers={
+        "Content-Type": "application/json", **headers})
+    return urllib.request.urlopen(request, timeout=90)
+
+
+def try_plan(url):
+    with ask(url + "/v1/plans", corpus_graph()) as answer:
         plan = json.load(answer)
     check(plan["outcome"] == "plan" and len(plan["saved"]) > 10,
           "plans a Llama graph: %d values saved" % len(plan["saved"]))
 
 
-def run_image(spec):
-    """In fresh namespaces (see main): the daemon as process 1 of its own."""
-    root, user = spec["root"], spec["user"]
-    environment = {"PATH": PATH}
+def try_metrics(spec):
+    """On the second port that the image exposes."""
+    port = spec["EXPOSE"].split()[1]
+    with ask("http://127.0.0.1:%s/metrics" % port) as answer:
+        check(b"\nrematd_ready 1\n" in answer.read(), "tells its metrics")
+
+
+class Container:
+    """The daemon as process 1 of its own, while the object is entered."""
+
+    def __init__(self, spec):
+        self.spec = spec
+        self.environment = {"PATH": PATH}
+
+    def __enter__(self):
+        self.daemon = subprocess.Popen(
+            ["unshare", "--pid", "--fork", "--kill-child"]
+            + self.inside(self.spec["ENTRYPOINT"] + self.spec["CMD"]),
+            stdout=subprocess.PIPE, stdin=subprocess.DEVNULL,
+            env=self.environment)
+        line = self.daemon.stdout.readline().decode().strip()
+        found = re.fullmatch(r"listening on http://0\.0\.0\.0:(\d+)", line)
+        check(found, "starts: " + line)
+        if not found:
+            raise SystemExit(1)
+        self.url = "http://127.0.0.1:" + found.group(1)
+        with open("/proc/%d/task/%d/children" % ((self.daemon.pid,) * 2),
+                  encoding="ascii") as file:
+            self.pid = int(file.read().split()[0])
+        return self
+
+    def __exit__(self, kind, *_):
+        began = time.monotonic()
+        os.kill(self.pid, getattr(signal, self.spec["STOPSIGNAL"]))
+        check(self.daemon.wait(60) == 0, "exits 0 on %s after %.1f s"
+              % (self.spec["STOPSIGNAL"], time.monotonic() - began))
+
+    def inside(self, command):
+        return inside(self.spec["root"], self.spec["user"], command)
+
+    def is_healthy(self):
+        return subprocess.run(
+            self.inside(self.spec["HEALTHCHECK"]), stderr=subprocess.DEVNULL,
+            env=self.environment, check=False).returncode == 0
+
+    def look(self):
+        user = self.spec["user"]
+        with open("/proc/%d/status" % self.pid, encoding="ascii") as file:
+            status = file.read()
+        check("Uid:\t" + "\t".join([user.split(":")[0]] * 4) in status,
+              "runs as " + user)
+        check(re.search(r"CapEff:\s*0+\n", status), "has no capability")
+        check(re.search(r"NSpid:.*\t1\n", status),
+              "is process 1 of its container")
+
+
+def mount_all(spec):
+    """The root read-only, and a new volume in each place for one."""
+    root = spec["root"]
     raise_loopback()
     run("mount", "--bind", root, root)
     run("mount", "-t", "proc", "proc", root + "/proc")
     run("mount", "--bind", "/dev/null", root + "/dev/null")
+    for i, place in enumerate(spec["VOLUME"]):
+        volume = os.path.join(WORK, "volume%d" % i)
+        run("cp", "-a", root + place, volume)
+        run("mount", "--bind", volume, root + place)
     run("mount", "-o", "remount,bind,ro", root)
     touch = subprocess.run(["chroot", root, "touch", "/var/tmp/x"],
                            stderr=subprocess.DEVNULL, check=False)
     check(touch.returncode != 0, "the root is read-only, even for root")
-    daemon = subprocess.Popen(
-        ["unshare", "--pid", "--fork", "--kill-child"]
-        + inside(root, user, spec["ENTRYPOINT"] + spec["CMD"]),
-        stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, env=environment)
-    line = daemon.stdout.readline().decode().strip()
-    check(re.fullmatch(r"listening on http://0\.0\.0\.0:\d+", line),
-          "starts: " + line)
-    if failures:
-        return
-    health = inside(root, user, spec["HEALTHCHECK"])
-    check(subprocess.run(health, env=environment, check=False).returncode == 0,
-          "the health check passes")
-    with open("/proc/%d/task/%d/children" % (daemon.pid, daemon.pid),
-              encoding="ascii") as file:
-        pid = int(file.read().split()[0])
-    with open("/proc/%d/status" % pid, encoding="ascii") as file:
-        status = file.read()
-    check("Uid:\t" + "\t".join([user.split(":")[0]] * 4) in status,
-          "runs as " + user)
-    check(re.search(r"CapEff:\s*0+\n", status), "has no capability")
-    check(re.search(r"NSpid:.*\t1\n", status), "is process 1 of its container")
-    try_plan(int(line.rsplit(":", 1)[1]))
-    began = time.monotonic()
-    os.kill(pid, getattr(signal, spec["STOPSIGNAL"]))
-    check(daemon.wait(60) == 0, "exits 0 on %s after %.1f s"
-          % (spec["STOPSIGNAL"], time.monotonic() - began))
-    check(subprocess.run(health, stderr=subprocess.DEVNULL, check=False,
-                         env=environment).returncode != 0,
+
+
+def run_image(spec):
+    """In fresh namespaces (see main): one container, then another."""
+    mount_all(spec)
+    with Container(spec) as container:
+        check(container.is_healthy(), "the health check passes")
+        container.look()
+        try_plan(container.url)
+        try_metrics(spec)
+        with ask(container.url + "/v1/plans", corpus_graph(),
+                 Prefer="respond-async") as answer:
+            place = answer.headers["Location"]
+            check(answer.status == 202 and place, "takes a job: %s" % place)
+    check(not container.is_healthy(),
           "the health check fails when the daemon is gone")
+    with Container(spec) as container:
+        with ask(container.url + place, Prefer="wait=60") as answer:
+            job = json.load(answer)
+        check(job["state"] == "succeeded", "the job outlives the container")
+        with ask(container.url + place + "/plan") as answer:
+            check(json.load(answer)["outcome"] == "plan", "with its plan")
 
 
 def main():
@@ -307,8 +370,7 @@ def main():
         raise SystemExit("image-check: needs root, for chroot and namespaces")
     os.makedirs(WORK, exist_ok=True)
     for name in os.listdir(WORK):
-        if not name.endswith(".tar"):
-            run("rm", "-rf", "--one-file-system", os.path.join(WORK, name))
+        run("rm", "-rf", "--one-file-system", os.path.join(WORK, name))
     stage = build()
     look_at_config(stage)
     look_at_files(stage)

@@ -69,7 +69,7 @@ quoted_allowed() {
     proto) folders="proto proto/include core/include" ;;
     server) folders="server proto/include core/include" ;;
     esac
-    for folder in $folders $(dirname "$2"); do
+    for folder in $folders "${2%/*}"; do
         case $folder/$3 in
         proto/include/* | core/include/*) ;;
         *) case $folder/ in "$1"/*) ;; *) continue ;; esac ;;
@@ -93,7 +93,9 @@ check_includes() {
                     case $include in
                     [A-Z]*) include=$(macro_value "$f" "$include") ;;
                     esac
-                    name=$(printf '%s' "$include" | sed 's/^.\([^">]*\).*/\1/')
+                    # What is between the marks, without a process for each of thousands.
+                    name=${include#?}
+                    name=${name%%[\">]*}
                     case $include in
                     *\.\./*) echo "$f: climbs out of its folder: $name" ;;
                     \"*) quoted_allowed "$layer" "$f" "$name" ||

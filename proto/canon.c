@@ -102,9 +102,9 @@ void proto_canon_add_real(struct proto_text *text, double real)
 
 /* ---- objects ---- */
 
-/* Order by UTF-16 code units of two UTF-8 strings. Bytes order alike, but for
- * characters beyond U+FFFF: their surrogates sort before U+E000 to U+FFFF. */
-static int compare_keys(const char *a, const char *b)
+/* Bytes order alike, but for characters beyond U+FFFF: their surrogates sort
+ * before U+E000 to U+FFFF. */
+int proto_canon_compare(const char *a, const char *b)
 {
     const unsigned char *x = (const unsigned char *)a;
     const unsigned char *y = (const unsigned char *)b;
@@ -122,8 +122,8 @@ static int compare_keys(const char *a, const char *b)
 
 static int compare_members(const void *a, const void *b)
 {
-    return compare_keys(((const struct member *)a)->key,
-                        ((const struct member *)b)->key);
+    return proto_canon_compare(((const struct member *)a)->key,
+                               ((const struct member *)b)->key);
 }
 
 /* Objects of this format are small: most sorts end here. */
@@ -137,14 +137,24 @@ static void sort_members(struct member *members, size_t n)
         struct member moved = members[i];
         size_t j = i;
 
-        for (; j > 0 && compare_keys(moved.key, members[j - 1].key) < 0; j--)
+        for (; j > 0 && proto_canon_compare(moved.key, members[j - 1].key) < 0;
+             j--)
             members[j] = members[j - 1];
         members[j] = moved;
     }
 }
 
+static struct proto_place enter(const struct proto_canon *canon,
+                                struct proto_place place, const char *key,
+                                size_t position)
+{
+    if (place.kind == 0)
+        return place;
+    return canon->enter(canon->context, place, key, position);
+}
+
 static bool add_members(struct proto_canon *canon, struct member *members,
-                        size_t n, unsigned depth)
+                        size_t n, struct proto_place place)
 {
     struct proto_text *text = canon->text;
 
@@ -154,8 +164,8 @@ static bool add_members(struct proto_canon *canon, struct member *members,
             proto_text_puts(text, ",");
         proto_text_quote_words(text, members[i].key);
         proto_text_puts(text, ":");
-        if (!proto_canon_add(canon, members[i].value, members[i].key,
-                             depth + 1))
+        if (!proto_canon_add(canon, members[i].value,
+                             enter(canon, place, members[i].key, i)))
             return false;
     }
     proto_text_puts(text, "}");
@@ -163,7 +173,7 @@ static bool add_members(struct proto_canon *canon, struct member *members,
 }
 
 static bool add_object(struct proto_canon *canon, json_t *object,
-                       const char *parent, unsigned depth)
+                       struct proto_place place)
 {
     struct member few[INSERTION_SORT_MOST];
     struct member *members = few;
@@ -179,19 +189,18 @@ static bool add_object(struct proto_canon *canon, json_t *object,
     if (members == NULL)
         return false;
     json_object_foreach (object, key, value) {
-        if (canon->skip == NULL ||
-            !canon->skip(key, parent, depth, canon->skip_context))
+        if (place.kind == 0 || !canon->skip(canon->context, place, key))
             members[n++] = (struct member){key, value};
     }
     sort_members(members, n);
-    done = add_members(canon, members, n, depth);
+    done = add_members(canon, members, n, place);
     if (many)
         proto_budget_release(canon->text->budget, members, size);
     return done;
 }
 
 static bool add_list(struct proto_canon *canon, json_t *list,
-                     const char *parent, unsigned depth)
+                     struct proto_place place)
 {
     struct proto_text *text = canon->text;
     json_t *item;
@@ -201,27 +210,37 @@ static bool add_list(struct proto_canon *canon, json_t *list,
     json_array_foreach (list, i, item) {
         if (i > 0)
             proto_text_puts(text, ",");
-        if (!proto_canon_add(canon, item, parent, depth + 1))
+        if (!proto_canon_add(canon, item, enter(canon, place, NULL, i)))
             return false;
     }
     proto_text_puts(text, "]");
     return true;
 }
 
+static void add_string(struct proto_canon *canon, json_t *string,
+                       struct proto_place place)
+{
+    size_t begin = canon->text->length;
+
+    proto_text_quote(canon->text, json_string_value(string),
+                     json_string_length(string));
+    if (place.kind != 0 && canon->string != NULL)
+        canon->string(canon->context, place, begin);
+}
+
 bool proto_canon_add(struct proto_canon *canon, json_t *json,
-                     const char *parent, unsigned depth)
+                     struct proto_place place)
 {
     struct proto_text *text = canon->text;
 
     switch (json_typeof(json)) {
     case JSON_OBJECT:
-        return add_object(canon, json, parent, depth) && !text->failed &&
+        return add_object(canon, json, place) && !text->failed &&
                (canon->flush == NULL || canon->flush(canon->context, text));
     case JSON_ARRAY:
-        return add_list(canon, json, parent, depth);
+        return add_list(canon, json, place);
     case JSON_STRING:
-        proto_text_quote(text, json_string_value(json),
-                         json_string_length(json));
+        add_string(canon, json, place);
         return true;
     case JSON_INTEGER:
         proto_text_int(text, json_integer_value(json));

@@ -16,21 +16,34 @@
  * buffer. False stops. */
 typedef bool proto_canon_flush(void *context, struct proto_text *text);
 
+/* Where in a document a value stands, in the user's terms; kind 0 is nowhere
+ * in particular, and so is all that is inside of it. */
+struct proto_place {
+    unsigned kind;
+    uint32_t index;
+    const void *what;
+};
+
 struct proto_canon {
     struct proto_text *text;
     proto_canon_flush *flush; /* may be NULL */
     void *context;
-    /* Members to leave out of an object at depth 1 (the graph), 2 (producer)
-     * and 3 (a node); see digest.c. May be NULL. */
-    bool (*skip)(const char *key, const char *parent, unsigned depth,
-                 const void *context);
-    const void *skip_context;
+    /* What is asked at places of other kinds than 0. */
+    /* Whether to leave a member of the object at `place` out. */
+    bool (*skip)(void *context, struct proto_place place, const char *key);
+    /* The place of a member (position counts in canonical order, without what
+     * was left out) or, with key NULL, of an item. */
+    struct proto_place (*enter)(void *context, struct proto_place place,
+                                const char *key, size_t position);
+    /* Told of a string: the text from `begin` on. May be NULL. */
+    void (*string)(void *context, struct proto_place place, size_t begin);
 };
 
-/* False when there is no memory or flush said no. `parent` is the key under
- * which `json` stands. */
+/* False when there is no memory or flush said no. */
 bool proto_canon_add(struct proto_canon *canon, json_t *json,
-                     const char *parent, unsigned depth);
+                     struct proto_place place);
+/* The order of members: by UTF-16 code units of two UTF-8 strings. */
+int proto_canon_compare(const char *a, const char *b);
 /* A number as ECMAScript writes it. Requires a finite one. */
 void proto_canon_add_real(struct proto_text *text, double real);
 

@@ -65,6 +65,10 @@ struct proto_pass {
     const char *name;
     struct remat_pass core;
     struct remat_pass_report report;
+    /* of set_tags: what core.tags will be, and whose they are; in the order of
+     * the document until proto_find_tagged */
+    struct remat_set_tag *tags;
+    const char **tagged;
 };
 struct proto_passes {
     struct proto_pass *at;
@@ -112,6 +116,7 @@ bool proto_decode_kwargs(struct proto_decoder *d, json_t *json,
                          struct remat_node_spec *spec);
 
 /* ---- decode_options.c ---- */
+const char *proto_explain_name(enum proto_explain explain);
 void proto_options_init(struct proto_options *options);
 /* Lays the members of `json` (NULL: none) over `options`. */
 bool proto_decode_options(struct proto_problem *problem, json_t *json,
@@ -122,6 +127,22 @@ bool proto_decode_options(struct proto_problem *problem, json_t *json,
  * core's to check. */
 bool proto_decode_passes(struct proto_decoder *d, json_t *json,
                          struct proto_passes *passes);
+
+/* ---- decode_tags.c ---- */
+/* A tag's name; a problem at `path`, which says what was `expected` where it is
+ * no string. */
+bool proto_decode_policy(struct proto_decoder *d, json_t *json,
+                         const struct proto_path *path, const char *expected,
+                         enum remat_policy *policy);
+/* The tags of a set_tags pass, by name: there may be no graph yet. */
+bool proto_decode_tags(struct proto_decoder *d, json_t *json,
+                       const struct proto_path *path, struct proto_pass *pass);
+/* Which nodes of the graph they are for, in node order. A name that no node has
+ * is refused with the nearest one. O(n log n), and O(nodes) to refuse. */
+bool proto_find_tagged(struct proto_decoder *d, struct proto_passes *passes);
+/* The name of a node that `name` was probably meant to be, or NULL. O(nodes);
+ * only for messages. */
+const char *proto_nearest_node(const struct remat_job *job, const char *name);
 
 /* ---- decode_common.c ---- */
 bool proto_decode_fail(struct proto_problem *problem,

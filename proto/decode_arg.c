@@ -5,9 +5,11 @@
  */
 #include "decode.h"
 
+#include "canon.h"
 #include "json.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static bool decode_arg(struct proto_decoder *d, json_t *json,
@@ -30,8 +32,10 @@ static long find_anywhere(const struct proto_decoder *d, const char *name)
     return -1;
 }
 
-/* An earlier node whose name is nearly `name`, or NULL. */
-static const char *find_nearly(const struct proto_decoder *d, const char *name)
+/* An earlier node whose name is nearly `name` and can stand behind `mark`, or
+ * NULL: behind "%", a name with a "%" of its own would be a literal. */
+static const char *find_nearly(const struct proto_decoder *d, const char *mark,
+                               const char *name)
 {
     enum {
         MOST_TRIED = 4096
@@ -43,7 +47,7 @@ static const char *find_nearly(const struct proto_decoder *d, const char *name)
         const char *other = remat_graph_node(d->job, (remat_node)(i - 1))->name;
         size_t distance = proto_word_distance(other, name, most);
 
-        if (distance <= most) {
+        if (distance <= most && (mark[0] == '\0' || other[0] != '%')) {
             nearest = other;
             if (distance == 0)
                 break;
@@ -70,7 +74,7 @@ bool proto_fail_reference(struct proto_decoder *d,
                                  "%s%s refers to a later node (position %ld), "
                                  "list the nodes in execution order",
                                  mark, name, position);
-    nearest = find_nearly(d, name);
+    nearest = find_nearly(d, mark, name);
     if (nearest != NULL)
         return proto_decode_fail(d->problem, PROTO_INVALID_GRAPH, path,
                                  "%s%s refers to an unknown node, did you mean "
@@ -108,9 +112,9 @@ static bool decode_text(struct proto_decoder *d, json_t *json,
         return decode_reference(d, text + 1, path, arg);
     if (text[0] == '%')
         text++;
-    else if (d->unmarked_text == NULL &&
+    else if ((d->unmarked_text == NULL || strcmp(text, d->unmarked_text) < 0) &&
              remat_graph_find(d->job, text) != REMAT_NONE)
-        d->unmarked_text = text;
+        d->unmarked_text = text; /* the least: members have no order */
     arg->kind = REMAT_ARG_STRING;
     arg->as.text = remat_job_strdup(d->job, text);
     return arg->as.text != NULL ||
@@ -152,6 +156,23 @@ static bool decode_items(struct proto_decoder *d, json_t *list,
     return true;
 }
 
+static int compare_keys(const void *a, const void *b)
+{
+    return proto_canon_compare(((const struct remat_arg *)a)->key,
+                               ((const struct remat_arg *)b)->key);
+}
+
+/* The order of members means nothing, so it must not decide anything: they are
+ * read in canonical order. Most objects have few, and in order. */
+static void sort_members(struct remat_arg *items, size_t n)
+{
+    for (size_t i = 1; i < n; i++)
+        if (compare_keys(&items[i - 1], &items[i]) > 0) {
+            qsort(items, n, sizeof(*items), compare_keys);
+            return;
+        }
+}
+
 static bool decode_members(struct proto_decoder *d, json_t *object,
                            const struct proto_path *path, struct remat_arg *arg)
 {
@@ -172,6 +193,7 @@ static bool decode_members(struct proto_decoder *d, json_t *object,
         if (items[n++].key == NULL)
             return proto_decode_no_memory(d->problem, d->budget);
     }
+    sort_members(items, n);
     arg->n_items = (uint32_t)n;
     arg->as.items = items;
     return true;

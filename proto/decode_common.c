@@ -65,39 +65,59 @@ void *proto_decode_alloc(struct proto_decoder *d, size_t n, size_t size)
     return block;
 }
 
-/* Whether a field of that scope was noted before. */
-static bool is_noted(const struct proto_notes *notes, const char *scope,
-                     const char *field)
+/* The order of "scope.field" against a noted one. */
+static int compare_field(const char *scope, const char *field,
+                         const char *noted)
 {
     size_t n = strlen(scope);
+    int order = strncmp(scope, noted, n);
 
-    for (uint32_t i = 0; i < notes->n_fields; i++)
-        if (strncmp(notes->fields[i], scope, n) == 0 &&
-            notes->fields[i][n] == '.' &&
-            strcmp(notes->fields[i] + n + 1, field) == 0)
-            return true;
-    return false;
+    if (order == 0)
+        order = '.' - noted[n];
+    return order != 0 ? order : strcmp(field, noted + n + 1);
+}
+
+/* Where the field stands among the noted ones or would be put: they are in
+ * order and, when there are too many, the first, so that the order of members
+ * in the document says nothing. */
+static uint32_t place_of_field(const struct proto_notes *notes,
+                               const char *scope, const char *field)
+{
+    uint32_t at = notes->n_fields;
+
+    while (at > 0 && compare_field(scope, field, notes->fields[at - 1]) <= 0)
+        at--;
+    return at;
 }
 
 bool proto_note_field(struct proto_decoder *d, const char *scope,
                       const char *field, struct proto_words known)
 {
     struct proto_notes *notes = &d->notes;
+    uint32_t at = place_of_field(notes, scope, field);
     size_t size = strlen(scope) + strlen(field) + 2;
+    uint32_t n_moved;
     char *name;
 
-    if (notes->more_fields || is_noted(notes, scope, field))
+    if (at < notes->n_fields &&
+        compare_field(scope, field, notes->fields[at]) == 0)
         return true;
-    if (notes->n_fields == PROTO_MOST_NOTED_FIELDS) {
+    if (notes->n_fields == PROTO_MOST_NOTED_FIELDS)
         notes->more_fields = true;
+    if (at == PROTO_MOST_NOTED_FIELDS)
         return true;
-    }
     name = proto_decode_alloc(d, size, 1);
     if (name == NULL)
         return false;
     snprintf(name, size, "%s.%s", scope, field);
-    notes->meant[notes->n_fields] = proto_words_nearest(known, field);
-    notes->fields[notes->n_fields++] = name;
+    n_moved = notes->n_fields - at - notes->more_fields;
+    memmove(&notes->fields[at + 1], &notes->fields[at],
+            n_moved * sizeof(*notes->fields));
+    memmove(&notes->meant[at + 1], &notes->meant[at],
+            n_moved * sizeof(*notes->meant));
+    notes->meant[at] = proto_words_nearest(known, field);
+    notes->fields[at] = name;
+    notes->n_fields += !notes->more_fields;
     return true;
 }
 

@@ -106,12 +106,18 @@ static bool decode_estimator(struct proto_problem *problem, json_t *json,
     return i >= 0;
 }
 
+static const char *const explain_names[] = {"none", "summary", "full"};
+
+const char *proto_explain_name(enum proto_explain explain)
+{
+    return explain_names[explain];
+}
+
 static bool decode_explain(struct proto_problem *problem, json_t *json,
                            const struct proto_path *path,
                            struct proto_options *options)
 {
-    static const char *const words[] = {"none", "summary", "full"};
-    int i = decode_word(problem, json, path, PROTO_WORDS(words));
+    int i = decode_word(problem, json, path, PROTO_WORDS(explain_names));
 
     if (i >= 0)
         options->explain = (enum proto_explain)i;

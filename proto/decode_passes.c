@@ -67,24 +67,9 @@ static bool decode_otherwise(struct proto_decoder *d, json_t *json,
                              const struct proto_path *path,
                              struct proto_pass *pass)
 {
-#define X(name, text) text,
-    static const char *const words[] = {REMAT_POLICY_MAP(X)};
-#undef X
-    char advice[256];
-    int i;
-
-    if (!json_is_string(json))
-        return fail(d, path, "a tag, such as \"prefer_recompute\"", json);
-    i = proto_words_find(PROTO_WORDS(words), json_string_value(json));
-    if (i >= 0) {
-        pass->core.otherwise = (enum remat_policy)(i + 1);
-        return true;
-    }
-    proto_words_advise(PROTO_WORDS(words), json_string_value(json), advice,
-                       sizeof(advice));
-    return proto_decode_fail(d->problem, PROTO_UNKNOWN_OPTION, path,
-                             "unknown tag \"%s\", %s", json_string_value(json),
-                             advice);
+    return proto_decode_policy(d, json, path,
+                               "a tag, such as \"prefer_recompute\"",
+                               &pass->core.otherwise);
 }
 
 static bool decode_modules(struct proto_decoder *d, json_t *json,
@@ -231,6 +216,12 @@ static const struct kind {
      {"pass", "stage_size_gib", "save"},
      {NULL, decode_stage_size, decode_save}},
     {"repair_tags", REMAT_PASS_REPAIR_TAGS, 1, NULL, {"pass"}, {NULL}},
+    {"set_tags",
+     REMAT_PASS_SET_TAGS,
+     2,
+     "nodes and their tags, such as {\"mm\": \"must_save\"}",
+     {"pass", "tags"},
+     {NULL, proto_decode_tags}},
 };
 enum {
     N_KINDS = sizeof(kinds) / sizeof(kinds[0])

@@ -22,47 +22,6 @@ const char *proto_outcome_name(enum remat_outcome outcome)
     return "plan";
 }
 
-void proto_encode_key(struct proto_text *text, const char *key)
-{
-    proto_text_puts(text, ",\"");
-    proto_text_puts(text, key);
-    proto_text_puts(text, "\":");
-}
-
-void proto_encode_name(struct proto_text *text, const struct remat_job *job,
-                       remat_node node)
-{
-    if (node == REMAT_NONE)
-        proto_text_puts(text, "null");
-    else
-        proto_text_quote_words(text, remat_graph_node(job, node)->name);
-}
-
-void proto_encode_names(struct proto_text *text, const struct remat_job *job,
-                        struct remat_nodes nodes)
-{
-    proto_text_puts(text, "[");
-    for (uint32_t i = 0; i < nodes.n; i++) {
-        if (i > 0)
-            proto_text_puts(text, ",");
-        proto_encode_name(text, job, nodes.at[i]);
-    }
-    proto_text_puts(text, "]");
-}
-
-static void add_integer(struct proto_text *text, const char *key, int64_t value)
-{
-    proto_encode_key(text, key);
-    proto_text_int(text, value);
-}
-
-static void add_words(struct proto_text *text, const char *key,
-                      const char *words)
-{
-    proto_encode_key(text, key);
-    proto_text_quote_words(text, words);
-}
-
 static void add_names(struct proto_text *text,
                       const struct proto_decision *decision, const char *key,
                       struct remat_nodes nodes)
@@ -83,8 +42,8 @@ static void add_cut(struct proto_text *text,
         proto_text_puts(text, "{\"value\":");
         proto_text_int(text, cut->value);
     }
-    add_integer(text, "vertices", (int64_t)cut->n_vertices);
-    add_integer(text, "edges", (int64_t)cut->n_edges);
+    proto_encode_integer(text, "vertices", (int64_t)cut->n_vertices);
+    proto_encode_integer(text, "edges", (int64_t)cut->n_edges);
     if (!cut->unbounded)
         add_names(text, decision, "nodes", cut->nodes);
     proto_text_puts(text, "}");
@@ -132,10 +91,13 @@ static void add_memory(struct proto_text *text,
     proto_encode_key(text, "memory");
     proto_text_puts(text, "{\"saved_bytes\":");
     proto_text_int(text, plan->saved_bytes);
-    add_integer(text, "saved_storage_bytes", plan->saved_storage_bytes);
-    add_integer(text, "static_bytes", plan->static_bytes);
-    add_integer(text, "peak_forward_bytes", plan->memory.peak_forward_bytes);
-    add_integer(text, "peak_backward_bytes", plan->memory.peak_backward_bytes);
+    proto_encode_integer(text, "saved_storage_bytes",
+                         plan->saved_storage_bytes);
+    proto_encode_integer(text, "static_bytes", plan->static_bytes);
+    proto_encode_integer(text, "peak_forward_bytes",
+                         plan->memory.peak_forward_bytes);
+    proto_encode_integer(text, "peak_backward_bytes",
+                         plan->memory.peak_backward_bytes);
     add_names(text, decision, "peak_nodes", plan->memory.peak_nodes);
     proto_text_puts(text, "}");
 }
@@ -145,7 +107,7 @@ static void add_cost(struct proto_text *text, const struct remat_plan *plan)
     proto_encode_key(text, "cost");
     proto_text_puts(text, "{\"forward_flops\":");
     proto_text_int(text, plan->forward_flops);
-    add_integer(text, "recomputed_flops", plan->recomputed_flops);
+    proto_encode_integer(text, "recomputed_flops", plan->recomputed_flops);
     proto_text_puts(text, "}");
 }
 
@@ -156,8 +118,8 @@ static void add_limit(struct proto_text *text,
     proto_text_format(text, "{\"met\":%s,\"optimal\":%s",
                       limit->is_met ? "true" : "false",
                       limit->is_optimal ? "true" : "false");
-    add_integer(text, "floor_bytes", limit->floor_bytes);
-    add_integer(text, "flops_bound", limit->flops_bound);
+    proto_encode_integer(text, "floor_bytes", limit->floor_bytes);
+    proto_encode_integer(text, "flops_bound", limit->flops_bound);
     proto_text_puts(text, "}");
 }
 
@@ -179,25 +141,11 @@ static void begin_diagnostic(struct proto_text *text,
 {
     proto_text_puts(text, "{\"code\":");
     proto_text_quote_words(text, code);
-    add_words(text, "severity", severity_name(severity));
+    proto_encode_words(text, "severity", severity_name(severity));
     if (node != REMAT_NONE) {
         proto_encode_key(text, "node");
         proto_encode_name(text, decision->job, node);
     }
-}
-
-static void add_step(struct proto_text *text,
-                     const struct proto_decision *decision,
-                     const struct remat_step *step)
-{
-    proto_text_puts(text, "{\"node\":");
-    proto_encode_name(text, decision->job, step->node);
-    if (step->side != REMAT_SIDE_NONE)
-        add_words(text, "side", step->side == REMAT_SIDE_IN ? "in" : "out");
-    if (step->reason != NULL)
-        add_words(text, "reason", step->reason);
-    add_words(text, "origin", remat_origin_text(step->origin));
-    proto_text_puts(text, "}");
 }
 
 static void add_diagnostic(struct proto_text *text,
@@ -206,26 +154,31 @@ static void add_diagnostic(struct proto_text *text,
 {
     begin_diagnostic(text, decision, diagnostic->code, diagnostic->severity,
                      diagnostic->node);
-    add_words(text, "message", diagnostic->message);
+    proto_encode_words(text, "message", diagnostic->message);
     if (diagnostic->n_path > 0) {
         proto_encode_key(text, "path");
         proto_text_puts(text, "[");
         for (uint32_t i = 0; i < diagnostic->n_path; i++) {
             if (i > 0)
                 proto_text_puts(text, ",");
-            add_step(text, decision, &diagnostic->path[i]);
+            proto_encode_step(text, decision->job, &diagnostic->path[i]);
         }
         proto_text_puts(text, "]");
     }
     if (diagnostic->has_counts) {
-        add_integer(text, "num_fwd_outputs", diagnostic->n_fwd_outputs);
-        add_integer(text, "num_bwd_outputs", diagnostic->n_bwd_outputs);
+        proto_encode_integer(text, "num_fwd_outputs",
+                             diagnostic->n_fwd_outputs);
+        proto_encode_integer(text, "num_bwd_outputs",
+                             diagnostic->n_bwd_outputs);
     }
     if (diagnostic->has_floor) {
         proto_encode_key(text, "floor");
         proto_text_format(text, "%.17g", diagnostic->floor);
-        add_names(text, decision, "nodes", diagnostic->nodes);
     }
+    if (diagnostic->has_floor || diagnostic->nodes.n > 0)
+        add_names(text, decision, "nodes", diagnostic->nodes);
+    if (diagnostic == proto_first_conflict(decision->plan))
+        proto_encode_remedy(text, decision);
     proto_text_puts(text, "}");
 }
 
@@ -240,7 +193,7 @@ static void add_notes(struct proto_text *text,
             proto_text_puts(text, ",");
         is_first = false;
         begin_diagnostic(text, decision, note.code, REMAT_WARNING, note.node);
-        add_words(text, "message", note.message);
+        proto_encode_words(text, "message", note.message);
         proto_text_puts(text, "}");
     }
 }
@@ -283,8 +236,8 @@ void proto_encode_tail(struct proto_text *text,
                        const struct proto_decision *decision)
 {
     proto_encode_passes(text, decision);
-    add_words(text, "engine", PROTO_ENGINE);
-    add_words(text, "digest", decision->digest);
+    proto_encode_words(text, "engine", PROTO_ENGINE);
+    proto_encode_words(text, "digest", decision->digest);
     proto_text_puts(text, "}\n");
 }
 
@@ -294,7 +247,7 @@ void proto_encode_plan(struct proto_text *text,
     const struct remat_plan *plan = decision->plan;
 
     proto_text_puts(text, "{\"schema\":\"remat/plan/v1\"");
-    add_words(text, "outcome", proto_outcome_name(plan->outcome));
+    proto_encode_words(text, "outcome", proto_outcome_name(plan->outcome));
     if (plan->outcome == REMAT_PLAN)
         add_answer(text, decision);
     add_cuts(text, decision);

@@ -4,12 +4,6 @@
  */
 #include "encode.h"
 
-static const char *const policy_names[] = {[REMAT_UNTAGGED] = "",
-#define X(name, text) [name] = text,
-                                           REMAT_POLICY_MAP(X)
-#undef X
-};
-
 /* Opens `{` or goes on with `,`, then writes the node's name and a colon. */
 static void add_node_key(struct proto_text *text, const struct remat_job *job,
                          remat_node v, bool *is_first)
@@ -33,7 +27,7 @@ static void add_tags(struct proto_text *text,
         if (!facts->live[v] || facts->tag[v] == REMAT_UNTAGGED)
             continue;
         add_node_key(text, decision->job, v, &is_first);
-        proto_text_quote_words(text, policy_names[facts->tag[v]]);
+        proto_text_quote_words(text, remat_policy_text(facts->tag[v]));
     }
     proto_text_puts(text, "}");
 }

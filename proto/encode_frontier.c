@@ -4,7 +4,13 @@
  */
 #include "encode.h"
 
+#include "canon.h"
+#include "digest.h"
+#include "marks.h"
+
 #include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 static const char *kind_name(enum remat_point_kind kind)
 {
@@ -27,6 +33,39 @@ static void add_lists(struct proto_text *text,
     proto_encode_names(text, decision->job, plan->recomputed);
 }
 
+/* Two digits where they say it all: budgets are twentieths, but a node may
+ * bring one of its own. */
+static void add_budget(struct proto_text *text, double budget)
+{
+    char digits[32];
+
+    snprintf(digits, sizeof(digits), "%.2f", budget);
+    if (strtod(digits, NULL) == budget)
+        proto_text_puts(text, digits);
+    else
+        proto_canon_add_real(text, budget);
+}
+
+/* What to ask for to get the plan of a budget's point: its name, and the
+ * options to lay over those of this request. */
+static void add_request(struct proto_text *text,
+                        const struct remat_frontier_point *point)
+{
+    char mark[PROTO_BUDGET_MARK_BYTES + 1];
+
+    proto_encode_key(text, "digest");
+    proto_mark_budget(point->budget, point->solver, point->estimator, mark);
+    proto_text_quote_words(text, mark);
+    proto_encode_key(text, "options");
+    proto_text_puts(text, "{\"activation_memory_budget\":");
+    add_budget(text, point->budget);
+    proto_encode_key(text, "activation_memory_budget_solver");
+    proto_text_quote_words(text, proto_solver_name(point->solver));
+    proto_encode_key(text, "activation_memory_budget_runtime_estimator");
+    proto_text_quote_words(text, proto_estimator_name(point->estimator));
+    proto_text_puts(text, ",\"compat\":false,\"memory_limit_bytes\":null}");
+}
+
 static void add_point(struct proto_text *text,
                       const struct proto_decision *decision,
                       const struct remat_frontier_point *point)
@@ -36,11 +75,15 @@ static void add_point(struct proto_text *text,
                       ",\"recomputed_flops\":%" PRId64 ",\"budget\":",
                       point->saved_bytes, point->recomputed_flops);
     if (point->kind == REMAT_POINT_BUDGET)
-        proto_text_format(text, "%.2f", point->budget);
+        add_budget(text, point->budget);
     else
         proto_text_puts(text, "null");
     proto_text_format(text, ",\"kind\":\"%s\",\"knee\":%s",
                       kind_name(point->kind), point->knee ? "true" : "false");
+    if (point->kind == REMAT_POINT_BUDGET)
+        add_request(text, point);
+    else
+        proto_text_puts(text, ",\"digest\":null");
     if (decision->explain == PROTO_EXPLAIN_FULL)
         add_lists(text, decision, point->plan);
     proto_text_puts(text, "}");

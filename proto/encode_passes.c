@@ -3,11 +3,13 @@
  */
 #include "encode.h"
 
-static const char *const policy_names[] = {[REMAT_UNTAGGED] = "",
-#define X(name, text) [name] = text,
-                                           REMAT_POLICY_MAP(X)
-#undef X
-};
+void proto_encode_policy(struct proto_text *text, enum remat_policy policy)
+{
+    if (policy == REMAT_UNTAGGED)
+        proto_text_puts(text, "null");
+    else
+        proto_text_quote_words(text, remat_policy_text(policy));
+}
 
 /* ["must_save",3], or null for a node without tag. */
 static void add_tag(struct proto_text *text, struct remat_tag tag)
@@ -17,7 +19,7 @@ static void add_tag(struct proto_text *text, struct remat_tag tag)
         return;
     }
     proto_text_puts(text, "[");
-    proto_text_quote_words(text, policy_names[tag.policy]);
+    proto_text_quote_words(text, remat_policy_text(tag.policy));
     proto_text_puts(text, ",");
     if (tag.has_region)
         proto_text_int(text, tag.region);

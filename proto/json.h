@@ -1,5 +1,5 @@
 /*
- * json.h: text to jansson's tree, inside a request's budget.
+ * json.h: jansson inside a request's budget.
  *
  * A session takes over jansson's allocations of this thread: blocks come from
  * chunks of the budget and are given back together at the end, so a tree needs
@@ -30,19 +30,9 @@ void proto_json_start(void);
 void proto_json_begin(struct proto_json *json, struct proto_budget *budget);
 void proto_json_end(struct proto_json *json);
 
-/* A text to parse. `what` names one other than the body ("options"), else NULL:
- * it becomes the first part of pointers. */
-struct proto_source {
-    const char *text;
-    size_t length;
-    const char *what;
-};
-
-/* The tree of a document, or NULL and a problem; NULL alone when the budget
- * refused memory. Nesting is checked before jansson sees the text. O(length).
- */
-json_t *proto_json_parse(struct proto_json *json, struct proto_source source,
-                         unsigned depth, struct proto_problem *problem);
+/* json_loadb of any value; a refusal of memory ends it with NULL. */
+json_t *proto_json_load(struct proto_json *json, const char *text,
+                        size_t length, size_t flags, json_error_t *error);
 /* The string that a JSON string literal stands for, in the session; "" when it
  * is none. */
 const char *proto_json_key(struct proto_json *json, const char *text,

@@ -7,6 +7,14 @@
 
 #include "json.h"
 
+/* A text to parse. `what` names one other than the body ("options"), else NULL:
+ * it becomes the first part of pointers. */
+struct proto_source {
+    const char *text;
+    size_t length;
+    const char *what;
+};
+
 /* The pointer of the last key or scalar that starts before byte `position` of a
  * text that parses up to there. O(position). */
 void proto_locate(struct proto_json *json, struct proto_source source,

@@ -27,6 +27,11 @@ const char *proto_problem_code(enum proto_problem_kind kind)
     return rows[kind].code;
 }
 
+const char *proto_problem_title(enum proto_problem_kind kind)
+{
+    return rows[kind].title;
+}
+
 int proto_problem_status(enum proto_problem_kind kind)
 {
     return rows[kind].status;

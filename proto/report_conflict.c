@@ -3,13 +3,19 @@
  *
  * A conflict is a chain from a value that may not be computed again to a place
  * that must have it in the backward, with nothing on the way that could be
- * saved. Breaking any one link makes this chain go away (another may remain),
- * so every link that is somebody's choice is named with the change.
+ * saved. The first is told link by link, the others in a sentence each. What to
+ * change is the remedy's business (report_remedy.c); without one every link of
+ * the first that is somebody's choice is named with the change: any breaks this
+ * chain, though another may remain.
  */
 #include "encode.h"
 
 #include <inttypes.h>
 #include <string.h>
+
+enum {
+    MOST_TOLD = 20 /* conflicts */
+};
 
 /* Heuristics that an option turns off. */
 static const struct {
@@ -139,14 +145,55 @@ static void add_changes(struct proto_text *text,
                               "the graph itself has to be different\n");
 }
 
-static void tell_infinite(struct proto_text *text,
-                          const struct proto_decision *decision,
-                          const struct remat_diagnostic *d)
+static uint32_t count_conflicts(const struct remat_plan *plan)
 {
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < plan->n_diagnostics; i++)
+        n += plan->diagnostics[i].severity == REMAT_ERROR;
+    return n;
+}
+
+/* All conflicts but the first. */
+static void tell_others(struct proto_text *text, const struct remat_plan *plan,
+                        uint32_t n)
+{
+    uint32_t number = 0;
+
+    proto_text_puts(text, "\n");
+    for (uint32_t i = 0; i < plan->n_diagnostics && number < MOST_TOLD; i++) {
+        if (plan->diagnostics[i].severity != REMAT_ERROR || ++number == 1)
+            continue;
+        proto_text_format(text, "Conflict %" PRIu32 ": ", number);
+        proto_text_show(text, plan->diagnostics[i].message);
+        proto_text_puts(text, "\n");
+    }
+    if (n > MOST_TOLD)
+        proto_text_format(text, "And %" PRIu32 " more.\n", n - MOST_TOLD);
+}
+
+static void tell_infinite(struct proto_text *text,
+                          const struct proto_decision *decision)
+{
+    const struct remat_plan *plan = decision->plan;
+    const struct remat_diagnostic *first = proto_first_conflict(plan);
+    uint32_t n = count_conflicts(plan);
+
     proto_text_puts(text, "\nThere is no plan: the backward needs a value that "
-                          "can be neither saved nor computed again.\n\n");
-    add_steps(text, decision, d);
-    add_changes(text, decision, d);
+                          "can be neither saved nor computed again.\n");
+    if (n > 1)
+        proto_text_format(text,
+                          "There are %" PRIu32 " such conflicts that have no "
+                          "value in common. The first:\n",
+                          n);
+    proto_text_puts(text, "\n");
+    add_steps(text, decision, first);
+    if (n > 1)
+        tell_others(text, plan, n);
+    if (plan->remedy != NULL)
+        proto_report_remedy(text, decision);
+    else
+        add_changes(text, decision, first);
 }
 
 /* Position of the node among the outputs. */
@@ -207,14 +254,8 @@ void proto_report_conflict(struct proto_text *text,
 {
     const struct remat_plan *plan = decision->plan;
 
-    for (uint32_t i = 0; i < plan->n_diagnostics; i++) {
-        const struct remat_diagnostic *d = &plan->diagnostics[i];
-
-        if (d->severity != REMAT_ERROR)
-            continue;
-        if (plan->outcome == REMAT_INFINITE_FLOW)
-            tell_infinite(text, decision, d);
-        else
-            tell_invalid(text, decision, d);
-    }
+    if (plan->outcome == REMAT_INFINITE_FLOW)
+        tell_infinite(text, decision);
+    else
+        tell_invalid(text, decision, proto_first_conflict(plan));
 }

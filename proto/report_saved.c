@@ -10,7 +10,6 @@
 
 enum {
     WIDEST_NAME = 40,
-    TYPE_BYTES = 96,
     WIDEST_TYPE = 30,
     SIZE_COLUMN = 12
 };
@@ -35,8 +34,8 @@ void proto_report_size(struct proto_text *text, int64_t n_bytes)
 /* ---- one value --------------------------------------------------------- */
 
 /* "bfloat16[2,2048,4096]", cut off with dots where it does not fit. */
-static void describe_type(const struct remat_value *value,
-                          char text[TYPE_BYTES])
+void proto_report_type(const struct remat_value *value,
+                       char text[PROTO_TYPE_BYTES])
 {
     size_t length;
 
@@ -46,104 +45,52 @@ static void describe_type(const struct remat_value *value,
     case REMAT_VALUE_SYM_INT:
     case REMAT_VALUE_SYM_FLOAT:
     case REMAT_VALUE_SYM_BOOL:
-        snprintf(text, TYPE_BYTES, "scalar symbol");
+        snprintf(text, PROTO_TYPE_BYTES, "scalar symbol");
         return;
     case REMAT_VALUE_TUPLE:
     case REMAT_VALUE_DICT:
-        snprintf(text, TYPE_BYTES, "%" PRIu32 " values", value->n_members);
+        snprintf(text, PROTO_TYPE_BYTES, "%" PRIu32 " values",
+                 value->n_members);
         return;
     case REMAT_VALUE_OPAQUE:
     case REMAT_VALUE_CONST:
     case REMAT_VALUE_NULL:
     case REMAT_VALUE_ABSENT:
-        snprintf(text, TYPE_BYTES, "object");
+        snprintf(text, PROTO_TYPE_BYTES, "object");
         return;
     }
-    snprintf(text, TYPE_BYTES, "%s[", value->type_name);
+    snprintf(text, PROTO_TYPE_BYTES, "%s[", value->type_name);
     for (uint32_t i = 0; i < value->n_dims; i++) {
         length = strlen(text);
-        if (length + 24 > TYPE_BYTES) {
-            snprintf(text + length, TYPE_BYTES - length, "...");
+        if (length + 24 > PROTO_TYPE_BYTES) {
+            snprintf(text + length, PROTO_TYPE_BYTES - length, "...");
             break;
         }
-        snprintf(text + length, TYPE_BYTES - length, "%s%" PRId64,
+        snprintf(text + length, PROTO_TYPE_BYTES - length, "%s%" PRId64,
                  i == 0 ? "" : ",", value->dims[i]);
     }
     length = strlen(text);
-    snprintf(text + length, TYPE_BYTES - length, "]");
+    snprintf(text + length, PROTO_TYPE_BYTES - length, "]");
 }
 
-/* Bans of the last cut by node, in the arena; NULL without memory. */
-static const uint8_t *index_bans(const struct proto_decision *decision)
+/* The words of why.c, for a terminal. */
+void proto_report_why(struct proto_text *text,
+                      const struct proto_decision *decision,
+                      const uint8_t *reasons, remat_node v)
 {
-    const struct remat_plan *plan = decision->plan;
-    uint8_t *reasons = remat_job_alloc(
-        decision->job, remat_graph_n_nodes(decision->job), sizeof(*reasons));
+    struct proto_text words;
 
-    if (reasons == NULL || plan->n_cuts == 0)
-        return reasons;
-    for (uint32_t i = 0; i < plan->cuts[plan->n_cuts - 1].n_bans; i++) {
-        const struct remat_ban *ban = &plan->cuts[plan->n_cuts - 1].bans[i];
-
-        reasons[ban->node] = (uint8_t)ban->reason;
-    }
-    return reasons;
-}
-
-static bool is_free_input(const struct proto_decision *decision, remat_node v)
-{
-    return remat_graph_node(decision->job, v)->op == REMAT_PLACEHOLDER &&
-           decision->plan->facts.weight != NULL &&
-           decision->plan->facts.weight[v] == 0 &&
-           remat_node_bytes(decision->job, v) > 0;
-}
-
-/* The several-valued call that a getitem takes its value from, or NONE. */
-static remat_node source_of(const struct proto_decision *decision, remat_node v)
-{
-    const struct remat_node_spec *spec = remat_graph_node(decision->job, v);
-
-    if (strcmp(spec->target, "getitem") != 0 || spec->n_args == 0 ||
-        spec->args[0].kind != REMAT_ARG_NODE)
-        return REMAT_NONE;
-    return spec->args[0].as.node;
-}
-
-static void add_why(struct proto_text *text,
-                    const struct proto_decision *decision,
-                    const uint8_t *reasons, remat_node v)
-{
-    remat_node source = source_of(decision, v);
-
-    if (is_free_input(decision, v)) {
-        proto_text_puts(text, "is a static input, free to save");
-    } else if (reasons[v] != REMAT_BAN_NONE) {
-        proto_text_puts(text,
-                        remat_ban_text((enum remat_ban_reason)reasons[v]));
-    } else if (source != REMAT_NONE && reasons[source] != REMAT_BAN_NONE) {
-        proto_text_puts(text, "is a result of ");
-        proto_text_show(text, remat_graph_node(decision->job, source)->name);
-        proto_text_puts(text, ", which ");
-        proto_text_puts(text,
-                        remat_ban_text((enum remat_ban_reason)reasons[source]));
-    } else {
-        proto_text_puts(text, "is cheaper to save than what it is computed "
-                              "from");
-    }
+    proto_text_init(&words, text->budget);
+    proto_add_why_saved(&words, decision, reasons, v);
+    proto_text_show_gathered(text, &words);
 }
 
 /* ---- the table --------------------------------------------------------- */
 
-struct row {
-    int64_t n_bytes;
-    uint32_t position; /* in PyTorch's order: ties keep it */
-    remat_node node;
-};
-
-static int compare_rows(const void *a, const void *b)
+int proto_compare_saved(const void *a, const void *b)
 {
-    const struct row *x = a;
-    const struct row *y = b;
+    const struct proto_saved_row *x = a;
+    const struct proto_saved_row *y = b;
 
     if (x->n_bytes != y->n_bytes)
         return x->n_bytes > y->n_bytes ? -1 : 1;
@@ -159,15 +106,15 @@ static void pad(struct proto_text *text, size_t length)
 
 static void add_row(struct proto_text *text,
                     const struct proto_decision *decision,
-                    const uint8_t *reasons, const struct row *row,
+                    const uint8_t *reasons, const struct proto_saved_row *row,
                     size_t name_width)
 {
     const struct remat_node_spec *spec =
         remat_graph_node(decision->job, row->node);
-    char type[TYPE_BYTES];
+    char type[PROTO_TYPE_BYTES];
     size_t start;
 
-    describe_type(&spec->value, type);
+    proto_report_type(&spec->value, type);
     proto_text_format(text, "%16" PRId64 "  ", row->n_bytes);
     start = text->length;
     proto_report_size(text, row->n_bytes);
@@ -176,7 +123,7 @@ static void add_row(struct proto_text *text,
     proto_text_show(text, spec->name);
     pad(text, start + name_width);
     proto_text_format(text, "  %-*s  ", WIDEST_TYPE, type);
-    add_why(text, decision, reasons, row->node);
+    proto_report_why(text, decision, reasons, row->node);
     proto_text_puts(text, "\n");
 }
 
@@ -213,8 +160,9 @@ void proto_report_saved(struct proto_text *text,
                         const struct proto_decision *decision)
 {
     struct remat_nodes saved = decision->plan->saved;
-    const uint8_t *reasons = index_bans(decision);
-    struct row *rows = remat_job_alloc(decision->job, saved.n, sizeof(*rows));
+    const uint8_t *reasons = proto_bans_by_node(decision->job, decision->plan);
+    struct proto_saved_row *rows =
+        remat_job_alloc(decision->job, saved.n, sizeof(*rows));
     size_t name_width = widest_name(decision);
 
     if (rows == NULL || reasons == NULL) {
@@ -222,9 +170,9 @@ void proto_report_saved(struct proto_text *text,
         return;
     }
     for (uint32_t i = 0; i < saved.n; i++)
-        rows[i] = (struct row){remat_node_bytes(decision->job, saved.at[i]), i,
-                               saved.at[i]};
-    qsort(rows, saved.n, sizeof(*rows), compare_rows);
+        rows[i] = (struct proto_saved_row){
+            remat_node_bytes(decision->job, saved.at[i]), i, saved.at[i]};
+    qsort(rows, saved.n, sizeof(*rows), proto_compare_saved);
     if (saved.n > 0)
         proto_text_format(text, "\n%16s  %-*s%-*s  %-*s  %s\n", "bytes",
                           SIZE_COLUMN, "", (int)name_width, "saved value",

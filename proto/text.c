@@ -3,6 +3,8 @@
  */
 #include "text.h"
 
+#include "marks.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -129,9 +131,7 @@ void proto_text_format(struct proto_text *text, const char *format, ...)
                        n < FORMAT_BYTES ? (size_t)n : FORMAT_BYTES - 1);
 }
 
-/* Length of the well-formed UTF-8 character at `at`, 0 when it is none
- * (overlong, surrogate, beyond U+10FFFF or cut off). */
-static size_t character_length(const unsigned char *at, size_t left)
+size_t proto_text_character(const unsigned char *at, size_t left)
 {
     static const unsigned char least[] = {0, 0, 0xC2, 0xE0, 0xF0};
     size_t n = at[0] < 0x80 ? 1 : at[0] < 0xE0 ? 2 : at[0] < 0xF0 ? 3 : 4;
@@ -173,6 +173,50 @@ static bool is_plain(unsigned char c)
     return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
 }
 
+static size_t count_plain(const char *bytes, size_t n)
+{
+    const unsigned char *at = (const unsigned char *)bytes;
+    size_t i = 0;
+
+    while (i < n && is_plain(at[i]))
+        i++;
+    return i;
+}
+
+/* One character that is not plain; returns its length. */
+static size_t escape_one(struct proto_text *text, const char *at, size_t left)
+{
+    size_t length = proto_text_character((const unsigned char *)at, left);
+
+    if (length == 1) {
+        add_escape(text, (unsigned char)*at);
+        return length;
+    }
+    if (length == 0 && text->keeps_marks)
+        length = proto_mark_length(at, left);
+    if (length != 0) {
+        proto_text_add(text, at, length);
+        return length;
+    }
+    proto_text_puts(text, "\xEF\xBF\xBD");
+    return 1;
+}
+
+void proto_text_escape(struct proto_text *text, const char *bytes, size_t n)
+{
+    size_t i = count_plain(bytes, n);
+
+    proto_text_add(text, bytes, i);
+    while (i < n) {
+        size_t n_plain;
+
+        i += escape_one(text, bytes + i, n - i);
+        n_plain = count_plain(bytes + i, n - i);
+        proto_text_add(text, bytes + i, n_plain);
+        i += n_plain;
+    }
+}
+
 /* The usual case: nothing to escape. */
 static void quote_plain(struct proto_text *text, const char *bytes, size_t n)
 {
@@ -189,35 +233,12 @@ static void quote_plain(struct proto_text *text, const char *bytes, size_t n)
 
 void proto_text_quote(struct proto_text *text, const char *bytes, size_t n)
 {
-    const unsigned char *at = (const unsigned char *)bytes;
-    size_t i = 0;
-
-    while (i < n && is_plain(at[i]))
-        i++;
-    if (i == n) {
+    if (count_plain(bytes, n) == n) {
         quote_plain(text, bytes, n);
         return;
     }
-    i = 0;
     proto_text_add(text, "\"", 1);
-    while (i < n) {
-        size_t start = i;
-        size_t length;
-
-        while (i < n && is_plain(at[i]))
-            i++;
-        proto_text_add(text, bytes + start, i - start);
-        if (i == n)
-            break;
-        length = character_length(at + i, n - i);
-        if (length == 0)
-            proto_text_puts(text, "\xEF\xBF\xBD");
-        else if (length == 1)
-            add_escape(text, at[i]);
-        else
-            proto_text_add(text, bytes + i, length);
-        i += length == 0 ? 1 : length;
-    }
+    proto_text_escape(text, bytes, n);
     proto_text_add(text, "\"", 1);
 }
 
@@ -228,6 +249,20 @@ static bool is_control(const unsigned char *at, size_t length)
            (length == 2 && at[0] == 0xC2 && at[1] < 0xA0);
 }
 
+/* What turns the direction of the text behind it or breaks its line: U+061C,
+ * U+200E, U+200F, U+2028 to U+202E, U+2066 to U+2069. A terminal would show
+ * another name, or the numbers of a row in another order. */
+static bool turns_text(const unsigned char *at, size_t length)
+{
+    if (length == 2)
+        return at[0] == 0xD8 && at[1] == 0x9C;
+    if (length != 3 || at[0] != 0xE2)
+        return false;
+    return (at[1] == 0x80 && (at[2] == 0x8E || at[2] == 0x8F ||
+                              (at[2] >= 0xA8 && at[2] <= 0xAE))) ||
+           (at[1] == 0x81 && at[2] >= 0xA6 && at[2] <= 0xA9);
+}
+
 void proto_text_show(struct proto_text *text, const char *words)
 {
     const unsigned char *at = (const unsigned char *)words;
@@ -235,14 +270,24 @@ void proto_text_show(struct proto_text *text, const char *words)
     size_t length;
 
     for (size_t i = 0; i < n; i += length == 0 ? 1 : length) {
-        length = character_length(at + i, n - i);
+        length = proto_text_character(at + i, n - i);
         if (length == 0)
             proto_text_puts(text, "\xEF\xBF\xBD");
-        else if (is_control(at + i, length))
+        else if (is_control(at + i, length) || turns_text(at + i, length))
             proto_text_puts(text, "?");
         else
             proto_text_add(text, words + i, length);
     }
+}
+
+void proto_text_show_gathered(struct proto_text *text, struct proto_text *words)
+{
+    proto_text_add(words, "", 1);
+    if (words->failed)
+        text->failed = true;
+    else
+        proto_text_show(text, words->bytes);
+    proto_text_release(words);
 }
 
 void proto_text_quote_words(struct proto_text *text, const char *words)

@@ -7,8 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "proto.h"
+
 enum {
-    LONGEST_WORD = 64
+    LONGEST_WORD = 64,
+    MOST_LISTED = 8 /* behind a guess */
 };
 
 int proto_words_find(struct proto_words words, const char *word)
@@ -94,23 +97,40 @@ const char *proto_words_nearest(struct proto_words words, const char *word)
     return nearest;
 }
 
-void proto_words_advise(struct proto_words words, const char *word, char *text,
-                        size_t size)
+static void append_list(struct proto_words words, const char *before,
+                        const char *after, char *text, size_t size)
 {
-    const char *nearest = proto_words_nearest(words, word);
-    size_t length;
+    size_t length = strlen(text);
 
-    if (nearest != NULL) {
-        bool is_sure = proto_word_distance(nearest, tail(word), 0) == 0;
-
-        snprintf(text, size, is_sure ? "write %s" : "did you mean %s?",
-                 nearest);
-        return;
-    }
-    snprintf(text, size, "expected ");
+    snprintf(text + length, size - length, "%s", before);
     for (size_t i = 0; i < words.n; i++) {
         length = strlen(text);
         snprintf(text + length, size - length, "%s%s",
                  i == 0 ? "" : (i + 1 == words.n ? " or " : ", "), words.at[i]);
     }
+    length = strlen(text);
+    snprintf(text + length, size - length, "%s", after);
+}
+
+void proto_words_advise(struct proto_words words, const char *word, char *text,
+                        size_t size)
+{
+    const char *nearest = proto_words_nearest(words, word);
+    bool is_sure;
+
+    text[0] = '\0';
+    if (nearest == NULL) {
+        append_list(words, "expected ", "", text, size);
+        return;
+    }
+    is_sure = proto_word_distance(nearest, tail(word), 0) == 0;
+    snprintf(text, size, is_sure ? "write %s" : "did you mean %s?", nearest);
+    if (words.n > 1 && words.n <= MOST_LISTED)
+        append_list(words, " (expected ", ")", text, size);
+}
+
+const char *proto_nearest_word(const char *const *known, size_t n,
+                               const char *word)
+{
+    return proto_words_nearest((struct proto_words){known, n}, word);
 }

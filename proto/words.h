@@ -22,7 +22,8 @@ const char *proto_words_nearest(struct proto_words words, const char *word);
 /* How far apart two words are, letter case aside: edits, at most `most` + 1. */
 size_t proto_word_distance(const char *a, const char *b, size_t most);
 /* Writes "write X" where only case or prefix differ, "did you mean X?" where X
- * is near, else "expected A, B or C". */
+ * is near, with all that is expected behind it where that is not much; else
+ * "expected A, B or C". */
 void proto_words_advise(struct proto_words words, const char *word, char *text,
                         size_t size);
 

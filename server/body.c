@@ -84,6 +84,19 @@ enum srv_body_result srv_body_append(struct srv_body *body,
     return SRV_BODY_OK;
 }
 
+void srv_body_fit(struct srv_body *body, struct srv_budget *budget)
+{
+    char *data = NULL;
+
+    if (body->length > 0 && body->length < body->capacity)
+        data = realloc(body->data, body->length);
+    if (data == NULL)
+        return;
+    srv_budget_give(budget, body->capacity - body->length);
+    body->data = data;
+    body->capacity = body->length;
+}
+
 void srv_body_release(struct srv_body *body, struct srv_budget *budget)
 {
     free(body->data);

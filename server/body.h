@@ -44,6 +44,8 @@ enum srv_body_result srv_body_append(struct srv_body *body,
                                      struct srv_budget *budget,
                                      size_t limit_bytes, const char *data,
                                      size_t n_bytes);
+/* Gives back what is beyond its length: it will not grow any more. */
+void srv_body_fit(struct srv_body *body, struct srv_budget *budget);
 void srv_body_release(struct srv_body *body, struct srv_budget *budget);
 
 #endif

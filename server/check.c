@@ -1,7 +1,7 @@
 /*
  * check.c: the checks, in this order: framing (is it clear where the request
- * ends?), address (Host, Origin), route and method, then what a plan needs. The
- * first that fails decides the answer.
+ * ends?), address (Host, Origin), route and method, who asks, then what a plan
+ * needs. The first that fails decides the answer.
  *
  * Note PLACES. The library cuts the header into strings where it lies, putting
  * NULs in place of line ends. So the distance between neighbours says what was
@@ -14,16 +14,21 @@
 
 #include <inttypes.h>
 #include <microhttpd.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "access.h"
 #include "negotiate.h"
 #include "number.h"
+#include "query.h"
+#include "request_key.h"
 #include "route.h"
 #include "server.h"
 
-#define CRLF_BYTES     2U
-#define URI_MAX_BYTES  32768U /* more than the library's buffer holds */
-#define WAIT_DEFAULT_S 10U
+#define CRLF_BYTES    2U
+#define URI_MAX_BYTES 32768U /* more than the library's buffer holds */
+#define WAIT_MOST_S   60U
 
 struct scan {
     struct srv_request *request;
@@ -38,6 +43,8 @@ struct scan {
     bool has_two_origins;
     const char *content_type;
     const char *content_encoding;
+    bool has_two_codings;
+    struct srv_authorization authorization;
     const char *bad_name;
     bool bad_value;
     bool in_place;    /* places can be looked at */
@@ -46,29 +53,6 @@ struct scan {
     struct srv_accept accept;
     struct srv_prefer prefer;
 };
-
-/* ---- the request line -------------------------------------------------- */
-
-void srv_check_uri(struct srv_request *request, const char *uri)
-{
-    if (uri == NULL || *uri != '/') {
-        request->bad_uri = "must be a path that begins with /";
-        return;
-    }
-    for (const char *at = uri; *at != '\0'; at++) {
-        if (*at <= ' ' || *at >= 0x7f)
-            request->bad_uri = "has a blank, control or non-ASCII byte; write "
-                               "it as %XX";
-        if (strncmp(at, "%00", 3) == 0)
-            request->bad_uri = "holds a NUL (%00)";
-    }
-    const char *query = strchr(uri, '?');
-    const size_t n_path = query == NULL ? strlen(uri) : (size_t)(query - uri);
-
-    request->has_query = query != NULL;
-    request->route = srv_route_find(uri, n_path);
-    request->uri_end = uri + strlen(uri);
-}
 
 /* ---- collecting -------------------------------------------------------- */
 
@@ -110,8 +94,19 @@ static void note_request_id(struct srv_request *request, const char *value)
 {
     const size_t length = strlen(value);
 
-    if (length < SRV_ID_SIZE && srv_is_token(value))
+    if (length < SRV_REQUEST_ID_SIZE && srv_is_token(value))
         memcpy(request->id, value, length + 1);
+}
+
+/* Tags of several lines are one list. One that does not fit matches nothing. */
+static void note_if_none_match(struct srv_request *request, const char *value)
+{
+    const size_t used = strlen(request->if_none_match);
+    const size_t room = sizeof request->if_none_match - used;
+
+    if (strlen(value) + 2 < room)
+        snprintf(request->if_none_match + used, room, "%s%s",
+                 used > 0 ? "," : "", value);
 }
 
 /* Of several, one that does not match is what counts. */
@@ -120,6 +115,18 @@ static void note_origin(struct scan *scan, const char *value)
     if (scan->origin != NULL && strcmp(scan->origin, value) != 0)
         scan->has_two_origins = true;
     scan->origin = value;
+}
+
+static void note_content_encoding(struct scan *scan, const char *value)
+{
+    scan->has_two_codings = scan->content_encoding != NULL;
+    scan->content_encoding = value;
+}
+
+static void note_authorization(struct scan *scan, const char *value)
+{
+    scan->authorization.is_twice = scan->authorization.value != NULL;
+    scan->authorization.value = value;
 }
 
 static void note_wishes(struct scan *scan, const char *name, const char *value)
@@ -133,11 +140,24 @@ static void note_wishes(struct scan *scan, const char *name, const char *value)
     else if (srv_text_is(name, "Content-Type"))
         scan->content_type = value;
     else if (srv_text_is(name, "Content-Encoding"))
-        scan->content_encoding = value;
+        note_content_encoding(scan, value);
+    else if (srv_text_is(name, "Accept-Encoding"))
+        srv_codings_add(&scan->request->codings, value);
+    else if (srv_text_is(name, "Authorization"))
+        note_authorization(scan, value);
     else if (srv_text_is(name, "Expect"))
         scan->head->expects_continue = true;
+    else if (srv_text_is(name, SRV_TRACE_HEADER))
+        srv_trace_add(&scan->request->trace, value);
     else if (srv_text_is(name, "X-Request-Id"))
         note_request_id(scan->request, value);
+    else if (srv_text_is(name, "If-None-Match"))
+        note_if_none_match(scan->request, value);
+    else if (srv_text_is(name, "Last-Event-ID"))
+        (void)srv_number_parse(value, false, &scan->request->last_event);
+    else if (srv_text_is(name, "Priority"))
+        scan->request->priority =
+            srv_priority_is_low(value) ? SRV_BATCH : SRV_INTERACTIVE;
 }
 
 static enum MHD_Result note_header(void *context, enum MHD_ValueKind kind,
@@ -320,45 +340,93 @@ static bool check_route(struct scan *scan)
     else if (!srv_route_allows(route, scan->head->method))
         SRV_REFUSE(request, PROTO_METHOD_NOT_ALLOWED, "%s takes %s",
                    route->path, route->methods);
-    else if (route->call == SRV_CALL_UNBUILT)
-        SRV_REFUSE(request, PROTO_NOT_IMPLEMENTED,
-                   "%.10s %s is not built in this version", scan->head->method,
-                   route->path);
     else
         return true;
     return false;
 }
 
-/* ---- a plan ------------------------------------------------------------ */
+static bool check_access(struct scan *scan)
+{
+    return srv_access_check(scan->request, scan->head->method,
+                            &scan->authorization);
+}
 
-static bool check_media(struct scan *scan)
+/* ---- query ------------------------------------------------------------- */
+
+/* Every name is one that the call knows, has a value and comes once. */
+static bool check_query(struct scan *scan)
+{
+    struct srv_request *request = scan->request;
+    struct srv_query_fault fault;
+
+    if (!srv_query_find_fault(request->route, request->query, &fault))
+        return true;
+    SRV_REFUSE(request, PROTO_BAD_REQUEST, "the query of %s: \"%.*s\" %s",
+               request->route->path, fault.n_name > 60 ? 60 : (int)fault.n_name,
+               fault.name, fault.what);
+    return false;
+}
+
+/* ---- a document -------------------------------------------------------- */
+
+/* What the body is coded in, and what the answer may be. */
+static bool check_codings(struct scan *scan)
+{
+    struct srv_request *request = scan->request;
+    const char *header = scan->content_encoding;
+
+    if (header != NULL &&
+        (scan->has_two_codings || !srv_coding_parse(header, &request->coding)))
+        SRV_REFUSE(request, PROTO_UNSUPPORTED_MEDIA,
+                   "Content-Encoding \"%.60s\"%s: gzip or zstd, once, or the "
+                   "document as it is",
+                   header, scan->has_two_codings ? " and another" : "");
+    else if (srv_codings_best(&request->codings, SIZE_MAX) == SRV_N_CODINGS)
+        SRV_REFUSE(request, PROTO_NOT_ACCEPTABLE,
+                   "Accept-Encoding: there are gzip, zstd and identity");
+    else
+        return true;
+    return false;
+}
+
+/* Whether the client takes what the call answers, and as what. */
+static bool check_format(struct scan *scan)
 {
     struct srv_request *request = scan->request;
     const enum srv_media media = srv_accept_best(&scan->accept);
 
-    if (scan->content_type == NULL || !srv_content_is_json(scan->content_type))
-        SRV_REFUSE(request, PROTO_UNSUPPORTED_MEDIA,
-                   "Content-Type must be application/json (in UTF-8), not "
-                   "\"%.60s\"; with curl: curl --json @file http://...",
-                   scan->content_type == NULL ? "" : scan->content_type);
-    else if (scan->content_encoding != NULL &&
-             !srv_text_is(scan->content_encoding, "identity"))
-        SRV_REFUSE(request, PROTO_UNSUPPORTED_MEDIA,
-                   "Content-Encoding \"%.60s\": send the document as it is",
-                   scan->content_encoding);
-    else if (media == SRV_MEDIA_NONE)
+    if (request->route->call == SRV_CALL_REPORTS) {
+        if (!srv_accept_takes_html(&scan->accept))
+            SRV_REFUSE(request, PROTO_NOT_ACCEPTABLE,
+                       "Accept: a report is text/html");
+        return request->problem.kind == PROTO_NO_PROBLEM;
+    }
+    if (media == SRV_MEDIA_NONE)
         SRV_REFUSE(request, PROTO_NOT_ACCEPTABLE,
-                   "Accept: a plan is application/json or text/plain");
-    else if (scan->prefer.respond_async)
-        SRV_REFUSE(request, PROTO_NOT_IMPLEMENTED,
-                   "Prefer: respond-async is not built in this version; "
-                   "wait=N is");
-    else if (request->has_query)
-        SRV_REFUSE(request, PROTO_BAD_REQUEST,
-                   "%s takes no query; options go into the document",
-                   request->route->path);
+                   "Accept: the answer is application/json or text/plain");
     else
         request->format = media == SRV_MEDIA_TEXT ? PROTO_TEXT : PROTO_JSON;
+    return media != SRV_MEDIA_NONE;
+}
+
+static bool check_media(struct scan *scan)
+{
+    struct srv_request *request = scan->request;
+    const bool is_batch = request->route->call == SRV_CALL_BATCH;
+
+    if (scan->content_type == NULL ||
+        !(is_batch ? srv_content_is_ndjson(scan->content_type)
+                   : srv_content_is_json(scan->content_type)))
+        SRV_REFUSE(request, PROTO_UNSUPPORTED_MEDIA,
+                   "Content-Type must be %s (in UTF-8), not \"%.60s\"; with "
+                   "curl: curl %s",
+                   is_batch ? "application/x-ndjson" : "application/json",
+                   scan->content_type == NULL ? "" : scan->content_type,
+                   is_batch ? "-H 'Content-Type: application/x-ndjson' "
+                              "--data-binary @file http://..."
+                            : "--json @file http://...");
+    else if (!is_batch)
+        return check_format(scan);
     return request->problem.kind == PROTO_NO_PROBLEM;
 }
 
@@ -367,14 +435,18 @@ static bool check_size(struct scan *scan)
     struct srv_request *request = scan->request;
     const struct srv_config *config = &request->server->config;
     const struct srv_head *head = scan->head;
+    const bool is_coded = request->coding != SRV_IDENTITY;
+    const uint64_t most =
+        is_coded ? srv_decode_most_in(config->max_body) : config->max_body;
 
     if (!head->has_length && !head->is_chunked)
         SRV_REFUSE(request, PROTO_LENGTH_REQUIRED,
                    "a body needs Content-Length or Transfer-Encoding: chunked");
-    else if (head->has_length && head->length > config->max_body)
-        SRV_REFUSE(request, PROTO_TOO_LARGE,
-                   "body: %" PRIu64 " bytes, at most %" PRIu64 " (--max-body)",
-                   head->length, config->max_body);
+    else if (head->has_length && head->length > most)
+        SRV_REFUSE(
+            request, PROTO_TOO_LARGE,
+            "body: %" PRIu64 " bytes, at most %" PRIu64 "%s (--max-body)",
+            head->length, config->max_body, is_coded ? " when decoded" : "");
     else
         return true;
     return false;
@@ -402,29 +474,82 @@ static bool check_room(struct scan *scan)
     return false;
 }
 
-static void check_plan(struct scan *scan)
+/* What has no job to come back to may be waited for as long as it may take. */
+static uint64_t wait_most_s(const struct srv_request *request)
+{
+    const struct srv_config *config = &request->server->config;
+
+    if (request->route->call == SRV_CALL_GROUP)
+        return config->group_timeout;
+    if (srv_route_is_looking(request->route) &&
+        config->run_timeout > WAIT_MOST_S)
+        return config->run_timeout;
+    return WAIT_MOST_S;
+}
+
+/* How long the client waits, and for whom. */
+static void note_wait(struct scan *scan)
 {
     struct srv_request *request = scan->request;
+    const struct srv_prefer *prefer = &scan->prefer;
+    const bool makes_job = srv_route_makes_job(request->route);
+    const uint64_t most = wait_most_s(request);
 
-    request->asked_wait = scan->prefer.has_wait;
+    request->asked_wait = prefer->has_wait;
+    /* With both, the client waits first (RFC 7240, 4.3). */
+    request->asked_async = makes_job &&
+                           (prefer->respond_async || prefer->has_wait) &&
+                           (!prefer->has_wait || prefer->wait_s == 0);
     request->wait_s =
-        scan->prefer.has_wait ? scan->prefer.wait_s : WAIT_DEFAULT_S;
-    if (!check_media(scan) || !check_size(scan))
-        return;
-    (void)check_room(scan); /* the last: nothing to stop */
+        prefer->has_wait ? prefer->wait_s : srv_route_wait_s(request->route);
+    if (request->wait_s > most)
+        request->wait_s = (unsigned)most;
+    if (request->route->call == SRV_CALL_BATCH)
+        request->priority = SRV_BATCH;
+}
+
+static bool begin_decoding(struct srv_request *request)
+{
+    struct srv_server *server = request->server;
+
+    if (request->coding == SRV_IDENTITY)
+        return true;
+    request->decoder = srv_decoder_new(request->coding, server->config.max_body,
+                                       &server->budget);
+    if (request->decoder != NULL)
+        return true;
+    SRV_REFUSE(request, PROTO_QUEUE_FULL,
+               "too many bytes are waiting (--body-memory)");
+    request->retry_after_s = srv_pool_retry_after(&server->pool);
+    return false;
+}
+
+static void check_document(struct scan *scan)
+{
+    if (check_media(scan) && check_codings(scan) && check_size(scan) &&
+        check_room(scan) && srv_request_begin_key(scan->request))
+        (void)begin_decoding(scan->request);
 }
 
 void srv_check_header(struct srv_request *request, struct srv_head *head)
 {
     struct scan scan = {.request = request, .head = head};
+    const uint64_t seed = request->server->instance ^ request->started_ns;
 
     srv_accept_init(&scan.accept);
+    srv_codings_init(&request->codings);
     begin_places(&scan);
     MHD_get_connection_values(request->connection, MHD_HEADER_KIND, note_header,
                               &scan);
     end_places(&scan);
+    srv_trace_begin_span(&request->trace, seed);
     if (check_framing(&scan) && check_host(&scan) && check_origin(&scan) &&
-        check_route(&scan) && srv_route_takes_graph(request->route))
-        check_plan(&scan);
+        check_route(&scan) && check_access(&scan) && check_query(&scan)) {
+        note_wait(&scan);
+        if (srv_route_makes_job(request->route))
+            check_document(&scan);
+        else if (request->route->call == SRV_CALL_JOB_NODE)
+            (void)check_format(&scan);
+    }
     request->discard = request->problem.kind != PROTO_NO_PROBLEM;
 }

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "request.h"
+#include "route.h"
 
 /* What the checks found out about a header on the way. */
 struct srv_head {
@@ -25,8 +26,9 @@ struct srv_head {
 };
 
 /* Notes route, query and what is wrong with a raw request target ("/livez?x");
- * NULL when the request line had none. The library's buffer must stay. */
-void srv_check_uri(struct srv_request *request, const char *uri);
+ * NULL when the request line had none. The library's buffer must stay. False
+ * without memory. */
+bool srv_check_uri(struct srv_request *request, const char *uri);
 
 /*
  * All checks on a complete header. When one fails, the request's problem is
@@ -34,9 +36,5 @@ void srv_check_uri(struct srv_request *request, const char *uri);
  * otherwise with `discard`. Fills what the request asks for (format, wait).
  */
 void srv_check_header(struct srv_request *request, struct srv_head *head);
-
-/* Refuses, unless refused already; printf-style. */
-#define SRV_REFUSE(request, kind, ...) \
-    proto_problem_set(&(request)->problem, (kind), NULL, __VA_ARGS__)
 
 #endif

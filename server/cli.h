@@ -25,6 +25,10 @@ enum cli_exit {
 enum cli_exit cli_plan(int argc, char **argv);
 enum cli_exit cli_tags(int argc, char **argv);
 enum cli_exit cli_frontier(int argc, char **argv);
+enum cli_exit cli_report(int argc, char **argv);
+enum cli_exit cli_export(int argc, char **argv);
+enum cli_exit cli_explain(int argc, char **argv);
+enum cli_exit cli_diff(int argc, char **argv);
 enum cli_exit cli_ping(int argc, char **argv);
 
 /* The exit code that goes with a problem. */

@@ -96,13 +96,17 @@ static bool parse_url(const char *url, struct target *target)
            copy_part(target->path, sizeof target->path, path, strlen(path));
 }
 
-/* The daemon of this machine or container: where REMATD_LISTEN puts it, asked
- * over loopback when it listens on every address. */
+/* The daemon of this machine or container: where its environment puts it, asked
+ * over loopback when it listens on every address. The admin listener comes
+ * first: it answers under overload, and never speaks TLS. */
 static bool default_target(struct target *target)
 {
     /* NOLINTNEXTLINE(concurrency-mt-unsafe): the only thread reads it */
-    const char *listen = getenv("REMATD_LISTEN");
+    const char *listen = getenv("REMATD_ADMIN_LISTEN");
 
+    if (listen == NULL || *listen == '\0')
+        /* NOLINTNEXTLINE(concurrency-mt-unsafe): likewise */
+        listen = getenv("REMATD_LISTEN");
     if (listen == NULL || *listen == '\0')
         return parse_url("http://127.0.0.1:" DEFAULT_PORT, target);
     if (!copy_part(target->path, sizeof target->path, "/livez",
@@ -158,15 +162,20 @@ static int connect_one(const struct addrinfo *address, int64_t deadline_ms)
     return -1;
 }
 
-static int connect_any(const struct target *target, int64_t deadline_ms)
+/* A connected socket, or -1 with errno, or with *why where the host has no
+ * address. */
+static int connect_any(const struct target *target, int64_t deadline_ms,
+                       const char **why)
 {
     const struct addrinfo hints = {.ai_family = AF_UNSPEC,
                                    .ai_socktype = SOCK_STREAM};
     struct addrinfo *addresses = NULL;
     int fd = -1;
+    const int error =
+        getaddrinfo(target->host, target->port, &hints, &addresses);
 
-    if (getaddrinfo(target->host, target->port, &hints, &addresses) != 0) {
-        errno = EADDRNOTAVAIL;
+    if (error != 0) {
+        *why = gai_strerror(error);
         return -1;
     }
     for (const struct addrinfo *a = addresses; a != NULL && fd < 0;
@@ -232,11 +241,13 @@ static int read_status(int fd, int64_t deadline_ms)
     return status;
 }
 
-/* The status of GET on the target, 0 with errno when there is no answer. */
-static int ask(const struct target *target)
+/* The status of GET on the target, 0 with errno or *why when there is no
+ * answer.
+ */
+static int ask(const struct target *target, const char **why)
 {
     const int64_t deadline_ms = now_ms() + PING_MS;
-    const int fd = connect_any(target, deadline_ms);
+    const int fd = connect_any(target, deadline_ms, why);
     int status = 0;
 
     if (fd < 0)
@@ -253,22 +264,27 @@ enum cli_exit cli_ping(int argc, char **argv)
 {
     struct target target;
     struct proto_problem problem = {0};
-    char why[128] = "";
+    char text[128] = "";
+    const char *why = NULL;
 
     if (argc > 1 || (argc == 1 && argv[0][0] == '-'))
         return cli_usage_error("ping takes one address and no flags");
+    if (argc == 1 && strncmp(argv[0], "https://", strlen("https://")) == 0)
+        return cli_usage_error("ping: \"%s\": no TLS; ask rematd's "
+                               "--admin-listen over http://",
+                               argv[0]);
     if (argc == 1 ? !parse_url(argv[0], &target) : !default_target(&target))
         return cli_usage_error("ping: \"%s\" is not http://HOST:PORT",
-                               argc == 1 ? argv[0] : "REMATD_LISTEN");
-    const int status = ask(&target);
+                               argc == 1 ? argv[0] : "what REMATD_LISTEN says");
+    const int status = ask(&target, &why);
     if (status == 200)
         return CLI_DONE;
-    if (status == 0 && strerror_r(errno, why, sizeof why) != 0)
-        snprintf(why, sizeof why, "error %d", errno);
+    if (strerror_r(errno, text, sizeof text) != 0)
+        snprintf(text, sizeof text, "error %d", errno);
     if (status == 0)
         proto_problem_set(&problem, PROTO_NOT_READY, NULL,
                           "no answer from %s port %s: %s; is rematd running?",
-                          target.host, target.port, why);
+                          target.host, target.port, why == NULL ? text : why);
     else
         proto_problem_set(&problem, PROTO_NOT_READY, NULL,
                           "%s port %s answered %d to GET %s", target.host,

@@ -3,8 +3,10 @@
  */
 #include "cli_args.h"
 
-enum cli_exit cli_print_plan(const struct proto_answer *answer)
+enum cli_exit cli_print_plan(const struct cli_args *args,
+                             const struct proto_answer *answer)
 {
+    (void)args;
     if (!cli_write(answer->body, answer->length))
         return CLI_INTERNAL;
     return answer->result == PROTO_PLAN ? CLI_DONE : CLI_NO_PLAN;

@@ -6,8 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-static enum cli_exit print_tags(const struct proto_answer *answer)
+static enum cli_exit print_tags(const struct cli_args *args,
+                                const struct proto_answer *answer)
 {
+    (void)args;
     if (answer->remarks != NULL)
         fputs(answer->remarks, stderr);
     return cli_write(answer->body, answer->length) ? CLI_DONE : CLI_INTERNAL;

@@ -1,28 +1,32 @@
 /*
  * config.h: everything that can be set, in one table.
  *
- * A flag --max-body is the environment variable REMATD_MAX_BODY; flags win over
- * the environment, the environment over the default.
+ * A flag --max-body is the environment variable REMATD_MAX_BODY and, in a
+ * --config file, the line "max-body = ..."; flags win over the environment, the
+ * environment over the file, the file over the default.
  */
 #ifndef SRV_CONFIG_H
 #define SRV_CONFIG_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /*
  * X(kind, field, flag, placeholder, default, least, most, help)
  *
  * kind: TEXT, NUMBER (takes K, M, G), SWITCH (a flag alone; in the environment
- * 0, 1, true or false). A default of "auto" is worked out at start.
+ * and in a file 0, 1, true or false). A default of "auto" is worked out at
+ * start. The help has lines of at most 72 characters.
  */
 #define SRV_OPTION_MAP(X)                                                     \
     X(TEXT, listen, "listen", "HOST:PORT", "127.0.0.1:7433", 0, 0,            \
       "Where to listen. Port 0 picks a free one; the first line on stdout\n"  \
-      "says which. An address beyond loopback needs --anonymous.")            \
+      "says which. An address beyond loopback needs --tokens or\n"            \
+      "--anonymous.")                                                         \
     X(SWITCH, anonymous, "anonymous", "", "0", 0, 1,                          \
-      "Serve whoever can reach the address, without a token. Always so on\n"  \
-      "loopback.")                                                            \
+      "Serve whoever can reach the address, also without a token. Always\n"   \
+      "so on loopback, if there are no --tokens.")                            \
     X(NUMBER, workers, "workers", "N", "auto", 1, 256,                        \
       "Plans made at the same time. auto: the processors this process may\n"  \
       "use.")                                                                 \
@@ -56,7 +60,64 @@
       "After SIGTERM: how long accepted work may take to finish, while new\n" \
       "work is answered 503. A second SIGTERM ends the wait.")                \
     X(TEXT, data, "data", "DIR|:memory:", ":memory:", 0, 0,                   \
-      "Where jobs are kept. This version keeps nothing: only :memory:.")
+      "Where jobs and plans are kept: a directory, made when missing, for\n"  \
+      "one daemon at a time. :memory: forgets them when the daemon ends.")    \
+    X(NUMBER, cache, "cache", "BYTES", "256M", 0, INT64_MAX,                  \
+      "Finished plans kept in memory, so that the same graph is not\n"        \
+      "planned twice. 0: none.")                                              \
+    X(NUMBER, retain, "retain", "SECONDS", "604800", 1, 315360000,            \
+      "How long a finished job and its plan are kept in --data; then 410.")   \
+    X(NUMBER, retain_bytes, "retain-bytes", "BYTES", "10G", 1048576,          \
+      INT64_MAX,                                                              \
+      "Most bytes of finished jobs and plans in --data; beyond it the\n"      \
+      "oldest go first.")                                                     \
+    X(NUMBER, queue_timeout, "queue-timeout", "SECONDS", "600", 1, 604800,    \
+      "How long a job may wait for a worker; then it is expired.")            \
+    X(NUMBER, run_timeout, "run-timeout", "SECONDS", "600", 1, 604800,        \
+      "How long a worker may take for a job; then it is expired.")            \
+    X(NUMBER, group_timeout, "group-timeout", "SECONDS", "600", 1, 86400,     \
+      "How long a rank of a group may wait for the others, and how long\n"    \
+      "what it sent is kept for them.")                                       \
+    X(NUMBER, heartbeat, "heartbeat", "SECONDS", "15", 1, 3600,               \
+      "How often an event stream says that it is still there.")               \
+    X(TEXT, tokens, "tokens", "FILE", "", 0, 0,                               \
+      "Who may ask for what: lines NAME SCOPES TOKEN [rate=N] [queue=N]\n"    \
+      "[running=N]; SCOPES of read,submit,admin; TOKEN as it is or as\n"      \
+      "sha256:HEX. Read again on SIGHUP.")                                    \
+    X(NUMBER, token_rate, "token-rate", "N", "0", 0, 1000000,                 \
+      "Requests a second of one token; more are answered 429. 0: no limit.")  \
+    X(NUMBER, token_queue, "token-queue", "N", "0", 0, 100000,                \
+      "Jobs of one token that may wait; more are answered 429. 0: no limit.") \
+    X(NUMBER, token_running, "token-running", "N", "0", 0, 256,               \
+      "Jobs of one token that run at the same time; others wait. 0: no\n"     \
+      "limit.")                                                               \
+    X(TEXT, tls_cert, "tls-cert", "FILE", "", 0, 0,                           \
+      "Serve HTTPS with this certificate and its chain (PEM).")               \
+    X(TEXT, tls_key, "tls-key", "FILE", "", 0, 0,                             \
+      "The private key of --tls-cert (PEM).")                                 \
+    X(TEXT, admin_listen, "admin-listen", "HOST:PORT", "", 0, 0,              \
+      "Serve /livez, /readyz, /metrics and /v1/ops there as well, on a\n"     \
+      "thread of its own that answers when --listen is overloaded. Without\n" \
+      "tokens, so not for everybody to reach.")                               \
+    X(TEXT, config_file, "config", "FILE", "", 0, 0,                          \
+      "Read settings from this file first: lines such as max-body = 64M,\n"   \
+      "names as the flags without dashes. Environment and flags win.")
+
+enum {
+#define X(kind, field, flag, meta, initial, least, most, help) \
+    SRV_OPTION_##field,
+    SRV_OPTION_MAP(X)
+#undef X
+    SRV_N_OPTIONS
+};
+
+/* Where a value came from; the later ones win. */
+enum srv_origin {
+    SRV_FROM_DEFAULT,
+    SRV_FROM_FILE,
+    SRV_FROM_ENVIRONMENT,
+    SRV_FROM_FLAG
+};
 
 struct srv_config {
 #define SRV_FIELD_TEXT(field)   const char *field
@@ -66,6 +127,9 @@ struct srv_config {
     SRV_FIELD_##kind(field);
     SRV_OPTION_MAP(X)
 #undef X
+    enum srv_origin origins[SRV_N_OPTIONS];
+    unsigned lines[SRV_N_OPTIONS]; /* of the file, from 1; else 0 */
+    char *file_text;               /* kept: texts point into it */
 };
 
 enum srv_config_result {
@@ -75,9 +139,23 @@ enum srv_config_result {
     SRV_CONFIG_UNSAID /* what was asked for could not be printed, exit 5 */
 };
 
-/* Reads environment and flags. Texts in *config belong to argv or the
- * environment. Call before any thread exists. */
+/* Reads flags, environment and file. Texts in *config belong to argv, the
+ * environment or config->file_text. Call before any thread exists. Variables
+ * that begin with REMATD_ and are none of ours are logged as a warning. */
 enum srv_config_result srv_config_read(struct srv_config *config, int argc,
                                        char **argv);
+
+/* One setting for others to show: 0 <= option < SRV_N_OPTIONS. */
+struct srv_setting {
+    const char *flag;  /* without dashes */
+    const char *value; /* as a file would have it, numbers without suffix */
+    bool is_number;
+    char origin[64]; /* "default", "file:12", "REMATD_QUEUE" or "--queue" */
+    char number[24]; /* what value points to when it is not a text */
+};
+/* No setting is a secret: secrets are in files, of which only the names are
+ * here. */
+void srv_config_setting(const struct srv_config *config, size_t option,
+                        struct srv_setting *setting);
 
 #endif

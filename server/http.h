@@ -7,9 +7,10 @@
  * and resumed by the loop thread when there is something to say.
  *
  * Note SUSPEND. The order matters: suspend, then make the request visible as
- * waiting, then submit the job. Only what is visible as waiting is ever
- * resumed, only by the loop thread, and once, because that also takes it out of
- * the waiting stage under the registry's lock.
+ * waiting (or, within a stream, as parked). Only what is visible so is ever
+ * resumed by the loop thread, and once, because that also takes it out of that
+ * stage under the registry's lock. What it waits for may have come before it is
+ * visible: then the HTTP thread resumes it itself.
  */
 #ifndef SRV_HTTP_H
 #define SRV_HTTP_H
@@ -22,8 +23,8 @@ struct srv_server;
 
 /* Starts the HTTP thread; false when it cannot. */
 bool srv_http_start(struct srv_server *server);
-/* Takes over an accepted socket, or refuses and closes it: false. */
-bool srv_http_add(struct srv_server *server, int fd,
+/* Takes over an accepted socket, or refuses and closes it. */
+void srv_http_add(struct srv_server *server, int fd,
                   const struct sockaddr *address, socklen_t size);
 /* Lets the HTTP thread answer a request that was waiting. Loop thread. */
 void srv_http_resume(const struct srv_request *request);

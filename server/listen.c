@@ -105,20 +105,21 @@ static bool name_socket(struct srv_listener *listener)
     return true;
 }
 
-static enum srv_listen_result open_listener(const char *listen_on,
-                                            bool anonymous,
+static enum srv_listen_result open_listener(const char *flag,
+                                            const char *listen_on, bool for_all,
                                             const struct addrinfo *address,
                                             struct srv_listener *listener)
 {
     char why[128] = "";
 
     listener->is_loopback = is_loopback(address->ai_addr);
-    if (!listener->is_loopback && !anonymous) {
+    if (!listener->is_loopback && !for_all) {
         fprintf(stderr,
-                "rematd: --listen %s can be reached from other machines, and "
-                "everybody there could use the server. Give --anonymous to "
-                "allow that, or listen on 127.0.0.1.\n",
-                listen_on);
+                "rematd: %s %s can be reached from other machines, and "
+                "everybody there could use the server. Give --tokens to say "
+                "who may, --anonymous to allow everybody, or listen on "
+                "127.0.0.1.\n",
+                flag, listen_on);
         return SRV_LISTEN_WRONG;
     }
     listener->fd = open_socket(address);
@@ -126,12 +127,12 @@ static enum srv_listen_result open_listener(const char *listen_on,
         return SRV_LISTEN_OK;
     if (strerror_r(errno, why, sizeof why) != 0)
         snprintf(why, sizeof why, "error %d", errno);
-    fprintf(stderr, "rematd: --listen %s: %s\n", listen_on, why);
+    fprintf(stderr, "rematd: %s %s: %s\n", flag, listen_on, why);
     return SRV_LISTEN_FAILED;
 }
 
-enum srv_listen_result srv_listen(const char *listen_on, bool anonymous,
-                                  struct srv_listener *listener)
+enum srv_listen_result srv_listen(const char *flag, const char *listen_on,
+                                  bool for_all, struct srv_listener *listener)
 {
     const struct addrinfo hints = {.ai_flags = AI_PASSIVE | AI_NUMERICSERV,
                                    .ai_family = AF_UNSPEC,
@@ -141,19 +142,19 @@ enum srv_listen_result srv_listen(const char *listen_on, bool anonymous,
 
     if (!parse_place(listen_on, &place)) {
         fprintf(stderr,
-                "rematd: --listen \"%s\": must be HOST:PORT, an IPv6 address "
-                "in brackets\n",
-                listen_on);
+                "rematd: %s \"%s\": must be HOST:PORT, an IPv6 address in "
+                "brackets\n",
+                flag, listen_on);
         return SRV_LISTEN_WRONG;
     }
     const int error = getaddrinfo(place.host, place.port, &hints, &addresses);
     if (error != 0) {
-        fprintf(stderr, "rematd: --listen %s: %s\n", listen_on,
+        fprintf(stderr, "rematd: %s %s: %s\n", flag, listen_on,
                 gai_strerror(error));
         return SRV_LISTEN_WRONG;
     }
     const enum srv_listen_result result =
-        open_listener(listen_on, anonymous, addresses, listener);
+        open_listener(flag, listen_on, for_all, addresses, listener);
     freeaddrinfo(addresses);
     return result;
 }

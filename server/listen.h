@@ -18,9 +18,10 @@ struct srv_listener {
     char url[96]; /* "http://127.0.0.1:7433" */
 };
 
-/* Opens a non-blocking listener on HOST:PORT, [HOST]:PORT. After a failure a
- * message is on stderr. */
-enum srv_listen_result srv_listen(const char *listen_on, bool anonymous,
-                                  struct srv_listener *listener);
+/* Opens a non-blocking listener on HOST:PORT, [HOST]:PORT, the value of `flag`
+ * ("--listen"); beyond loopback only when it is `for_all`. After a
+ * failure a message is on stderr. */
+enum srv_listen_result srv_listen(const char *flag, const char *listen_on,
+                                  bool for_all, struct srv_listener *listener);
 
 #endif

@@ -46,8 +46,8 @@ void srv_log_begin(struct srv_log *log, const char *level, const char *event)
     gmtime_r(&now.tv_sec, &utc);
     strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%S", &utc);
     log->length = 0;
-    append(log, "{\"ts\":\"%s.%03ldZ\",\"level\":\"%s\",\"event\":\"%s\"",
-           stamp, now.tv_nsec / 1000000, level, event);
+    append(log, "{\"ts\":\"%s.%06ldZ\",\"level\":\"%s\",\"event\":\"%s\"",
+           stamp, now.tv_nsec / 1000, level, event);
 }
 
 void srv_log_text(struct srv_log *log, const char *key, const char *value)

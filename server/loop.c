@@ -10,10 +10,13 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "desk.h"
 #include "http.h"
 #include "job.h"
 #include "log.h"
+#include "reload.h"
 
+#define PULSE_MS         1000U
 #define TICK_MS          100U /* how exact deadlines are */
 #define DRAIN_TICK_MS    20U
 #define PEERS_NS         (UINT64_C(500) * SRV_NS_PER_MS)
@@ -24,41 +27,6 @@
 
 /* ---- jobs and connections ---------------------------------------------- */
 
-/* How a job ended that nobody waited for any more. */
-static void log_dropped(const struct srv_job *job)
-{
-    const struct proto_answer *answer = &job->answer;
-    struct srv_log log;
-
-    srv_log_begin(&log, "info", "job-dropped");
-    srv_log_text(&log, "outcome",
-                 answer->result == PROTO_PROBLEM
-                     ? proto_problem_code(answer->problem.kind)
-                     : answer->outcome);
-    srv_log_ms(&log, "run_ms", job->finished_ns - job->started_ns);
-    srv_log_end(&log);
-}
-
-void srv_loop_job_done(struct srv_job *job)
-{
-    const struct srv_request *request =
-        srv_registry_finish(&job->server->registry, job);
-
-    if (request != NULL) {
-        srv_http_resume(request); /* and the job is the HTTP thread's */
-    } else {
-        log_dropped(job);
-        srv_job_free(job);
-    }
-}
-
-static void on_wake(uv_async_t *wake)
-{
-    struct srv_loop *loop = wake->data;
-
-    srv_pool_pump(&loop->server->pool);
-}
-
 static void on_tick(uv_timer_t *tick);
 
 /* Ticks only while there is something to watch. */
@@ -66,6 +34,15 @@ static void start_ticking(struct srv_loop *loop)
 {
     if (!uv_is_active((const uv_handle_t *)&loop->tick))
         uv_timer_start(&loop->tick, on_tick, TICK_MS, TICK_MS);
+}
+
+static void on_wake(uv_async_t *wake)
+{
+    struct srv_loop *loop = wake->data;
+
+    srv_desk_read(&loop->server->desk);
+    srv_pool_pump(&loop->server->pool);
+    start_ticking(loop);
 }
 
 /* Takes waiting connections; false when none was left. */
@@ -78,9 +55,8 @@ static bool accept_some(struct srv_loop *loop)
             accept(loop->server->listener, (struct sockaddr *)&address, &size);
 
         if (fd >= 0) {
-            if (srv_http_add(loop->server, fd,
-                             (const struct sockaddr *)&address, size))
-                loop->n_handed++;
+            srv_http_add(loop->server, fd, (const struct sockaddr *)&address,
+                         size);
         } else if (errno != EINTR && errno != ECONNABORTED) {
             /* Out of descriptors: the tick looks again, not a busy loop. */
             if (errno != EAGAIN && errno != EWOULDBLOCK)
@@ -109,18 +85,21 @@ static void sweep(struct srv_loop *loop, uint64_t now_ns, bool stop)
 
     if (check_peers)
         loop->peers_checked_ns = now_ns;
-    while (found.cancel != NULL) {
-        struct srv_job *job = found.cancel;
+    while (found.defer != NULL) {
+        struct srv_request *request = found.defer;
 
-        found.cancel = job->next_cancelled;
-        srv_pool_cancel(&loop->server->pool, job);
+        found.defer = request->next;
+        srv_desk_keep(&loop->server->desk, request->job);
     }
     while (found.resume != NULL) {
-        const struct srv_request *request = found.resume;
+        struct srv_request *request = found.resume;
 
         found.resume = request->next;
+        if (request->is_interested)
+            srv_desk_leave(&loop->server->desk, request->job);
         srv_http_resume(request);
     }
+    srv_desk_tick(&loop->server->desk, now_ns);
 }
 
 /* ---- the end ----------------------------------------------------------- */
@@ -145,6 +124,14 @@ static void on_signal(uv_signal_t *handle, int number)
     uv_timer_start(&loop->tick, on_tick, 0, DRAIN_TICK_MS);
 }
 
+static void on_hangup(uv_signal_t *handle, int number)
+{
+    struct srv_loop *loop = handle->data;
+
+    (void)number;
+    srv_reload(loop->server);
+}
+
 /* Who connected before the end is still answered, so the backlog is taken. */
 static void close_listener(struct srv_loop *loop)
 {
@@ -157,7 +144,8 @@ static void close_listener(struct srv_loop *loop)
 
 static void tick_draining(struct srv_loop *loop, uint64_t now_ns)
 {
-    const bool is_idle = srv_registry_n_counted(&loop->server->registry) == 0;
+    const bool is_idle = srv_registry_n_counted(&loop->server->registry) == 0 &&
+                         srv_desk_is_idle(&loop->server->desk);
 
     if (now_ns < loop->drain_end_ns &&
         !(is_idle && now_ns >= loop->grace_end_ns))
@@ -165,13 +153,16 @@ static void tick_draining(struct srv_loop *loop, uint64_t now_ns)
     close_listener(loop);
     loop->stop_end_ns = now_ns + STOP_S * SRV_NS_PER_S;
     atomic_store(&loop->server->phase, SRV_STOPPING);
+    srv_desk_stop(&loop->server->desk);
 }
 
 static void tick_stopping(struct srv_loop *loop, uint64_t now_ns)
 {
     struct srv_registry *registry = &loop->server->registry;
 
-    if (srv_registry_n_counted(registry) > 0) {
+    srv_desk_stop(&loop->server->desk); /* also what has been kept since */
+    if (srv_registry_n_counted(registry) > 0 ||
+        srv_desk_n_alive(&loop->server->desk) > 0) {
         loop->n_quiet_ticks = 0;
         if (now_ns >= loop->stop_end_ns)
             srv_registry_shutdown(registry);
@@ -195,9 +186,16 @@ static void on_tick(uv_timer_t *tick)
     if (server->listener >= 0 &&
         !uv_is_active((const uv_handle_t *)&loop->accept))
         uv_poll_start(&loop->accept, UV_READABLE, on_accept);
-    if (phase == SRV_SERVING &&
-        srv_registry_is_quiet(&server->registry, loop->n_handed))
+    if (phase == SRV_SERVING && srv_registry_is_quiet(&server->registry) &&
+        srv_desk_is_idle(&server->desk))
         uv_timer_stop(&loop->tick);
+}
+
+static void on_pulse(uv_timer_t *pulse)
+{
+    const struct srv_loop *loop = pulse->data;
+
+    atomic_store(&loop->server->loop_seen_ns, srv_now_ns());
 }
 
 /* ---- life -------------------------------------------------------------- */
@@ -212,21 +210,29 @@ int srv_loop_init(struct srv_loop *loop, struct srv_server *server)
     if (error == 0)
         error = uv_timer_init(&loop->uv, &loop->tick);
     if (error == 0)
+        error = uv_timer_init(&loop->uv, &loop->pulse);
+    if (error == 0)
         error = uv_poll_init(&loop->uv, &loop->accept, server->listener);
     if (error == 0)
         error = uv_signal_init(&loop->uv, &loop->terminate);
     if (error == 0)
         error = uv_signal_init(&loop->uv, &loop->interrupt);
+    if (error == 0)
+        error = uv_signal_init(&loop->uv, &loop->hangup);
     /* From here on a signal is an orderly end, also before the loop runs. */
     if (error == 0)
         error = uv_signal_start(&loop->terminate, on_signal, SIGTERM);
     if (error == 0)
         error = uv_signal_start(&loop->interrupt, on_signal, SIGINT);
+    if (error == 0)
+        error = uv_signal_start(&loop->hangup, on_hangup, SIGHUP);
     loop->wake.data = loop;
     loop->tick.data = loop;
+    loop->pulse.data = loop;
     loop->accept.data = loop;
     loop->terminate.data = loop;
     loop->interrupt.data = loop;
+    loop->hangup.data = loop;
     return error;
 }
 
@@ -237,6 +243,7 @@ static void mask_signals(int how)
     sigemptyset(&signals);
     sigaddset(&signals, SIGTERM);
     sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGHUP);
     pthread_sigmask(how, &signals, NULL);
 }
 
@@ -264,6 +271,8 @@ int srv_loop_run(struct srv_loop *loop)
     if (error == 0)
         error = uv_queue_work(&loop->uv, &loop->first_work, do_nothing,
                               after_nothing);
+    if (error == 0)
+        error = uv_timer_start(&loop->pulse, on_pulse, 0, PULSE_MS);
     if (error != 0)
         return error;
     mask_signals(SIG_UNBLOCK);

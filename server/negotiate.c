@@ -1,5 +1,6 @@
 /*
- * negotiate.c: parses Accept, Prefer, Content-Type, Host and Origin.
+ * negotiate.c: parses Accept, Accept-Encoding, If-None-Match, Prefer,
+ * Content-Type, Host and Origin.
  *
  * Lists are walked element by element with next_element; a parameter list the
  * same way with ";" for ",". Quoted strings are respected while walking.
@@ -8,7 +9,7 @@
 
 #include <string.h>
 
-#define WAIT_MAX_S 60U
+#define WAIT_MAX_S 86400U
 
 static char lower(char c)
 {
@@ -130,9 +131,31 @@ static int parse_quality(struct span text)
     return text.n == 0 || quality > 1000 ? 1000 : quality;
 }
 
+/* Parts "gzip;q=0.5": what is wanted, and how much. False when it is empty. */
+static bool split_quality(struct span element, struct span *what, int *quality)
+{
+    const char *inner = element.at;
+    const char *end = element.at + element.n;
+    struct span pair;
+
+    *quality = 1000;
+    if (!next_element(&inner, end, ';', what))
+        return false;
+    while (next_element(&inner, end, ';', &pair)) {
+        struct span name;
+        struct span value;
+
+        split_pair(pair, &name, &value);
+        if (srv_token_is(name.at, name.n, "q"))
+            *quality = parse_quality(value);
+    }
+    return true;
+}
+
 void srv_accept_init(struct srv_accept *accept)
 {
-    *accept = (struct srv_accept){false, {-1, -1, -1}, {-1, -1, -1}};
+    *accept =
+        (struct srv_accept){false, {-1, -1, -1}, {-1, -1, -1}, {-1, -1, -1}};
 }
 
 static void add_range(struct srv_accept *accept, struct span range, int quality)
@@ -140,14 +163,18 @@ static void add_range(struct srv_accept *accept, struct span range, int quality)
     if (srv_token_is(range.at, range.n, "*/*")) {
         accept->json[0] = quality;
         accept->text[0] = quality;
+        accept->html[0] = quality;
     } else if (srv_token_is(range.at, range.n, "application/*")) {
         accept->json[1] = quality;
     } else if (srv_token_is(range.at, range.n, "application/json")) {
         accept->json[2] = quality;
     } else if (srv_token_is(range.at, range.n, "text/*")) {
         accept->text[1] = quality;
+        accept->html[1] = quality;
     } else if (srv_token_is(range.at, range.n, "text/plain")) {
         accept->text[2] = quality;
+    } else if (srv_token_is(range.at, range.n, "text/html")) {
+        accept->html[2] = quality;
     }
 }
 
@@ -159,23 +186,11 @@ void srv_accept_add(struct srv_accept *accept, const char *header)
 
     accept->said = true;
     while (next_element(&rest, end, ',', &element)) {
-        const char *inner = element.at;
-        const char *inner_end = element.at + element.n;
         struct span range;
-        struct span pair;
-        int quality = 1000;
+        int quality;
 
-        if (!next_element(&inner, inner_end, ';', &range))
-            continue;
-        while (next_element(&inner, inner_end, ';', &pair)) {
-            struct span name;
-            struct span value;
-
-            split_pair(pair, &name, &value);
-            if (srv_token_is(name.at, name.n, "q"))
-                quality = parse_quality(value);
-        }
-        add_range(accept, range, quality);
+        if (split_quality(element, &range, &quality))
+            add_range(accept, range, quality);
     }
 }
 
@@ -199,6 +214,122 @@ enum srv_media srv_accept_best(const struct srv_accept *accept)
     if (json == 0 && text == 0)
         return SRV_MEDIA_NONE;
     return text > json ? SRV_MEDIA_TEXT : SRV_MEDIA_JSON;
+}
+
+bool srv_accept_takes_html(const struct srv_accept *accept)
+{
+    return !accept->said || wanted(accept->html) > 0;
+}
+
+/* ---- Accept-Encoding and If-None-Match --------------------------------- */
+
+void srv_codings_init(struct srv_codings *codings)
+{
+    codings->said = false;
+    codings->any = -1;
+    for (int i = 0; i < SRV_N_CODINGS; i++)
+        codings->quality[i] = -1;
+}
+
+void srv_codings_add(struct srv_codings *codings, const char *header)
+{
+    const char *rest = header;
+    const char *end = header + strlen(header);
+    struct span element;
+    struct span name;
+    int quality;
+
+    codings->said = true;
+    while (next_element(&rest, end, ',', &element)) {
+        if (!split_quality(element, &name, &quality))
+            continue;
+        if (srv_token_is(name.at, name.n, "*"))
+            codings->any = quality;
+        else if (srv_token_is(name.at, name.n, "x-gzip"))
+            codings->quality[SRV_GZIP] = quality;
+        for (int i = 0; i < SRV_N_CODINGS; i++) {
+            const char *ours = srv_coding_name((enum srv_coding)i);
+
+            if (srv_token_is(name.at, name.n, ours))
+                codings->quality[i] = quality;
+        }
+    }
+}
+
+/* In thousandths. The answer as it is may be sent unless that is excluded, but
+ * only as the last resort when other codings are asked for. */
+static int quality_of(const struct srv_codings *codings, enum srv_coding coding)
+{
+    if (codings->quality[coding] >= 0)
+        return codings->quality[coding];
+    if (coding == SRV_IDENTITY)
+        return codings->any == 0 ? 0 : 1;
+    return codings->any < 0 ? 0 : codings->any;
+}
+
+enum srv_coding srv_codings_best(const struct srv_codings *codings,
+                                 size_t n_bytes)
+{
+    enum srv_coding best = SRV_N_CODINGS;
+    int most = 0;
+
+    if (!codings->said || (n_bytes < SRV_ENCODE_LEAST_BYTES &&
+                           quality_of(codings, SRV_IDENTITY) > 0))
+        return SRV_IDENTITY;
+    for (int i = SRV_N_CODINGS - 1; i >= 0; i--) {
+        const int quality = quality_of(codings, (enum srv_coding)i);
+
+        if (quality > most) {
+            most = quality;
+            best = (enum srv_coding)i;
+        }
+    }
+    return best;
+}
+
+const char *srv_etag_suffix(enum srv_coding coding)
+{
+    static const char *const suffixes[SRV_N_CODINGS] = {"", "-gzip", "-zstd"};
+
+    return suffixes[coding];
+}
+
+/* Whether a tag without its quotes is `etag` with one of our suffixes. */
+static bool is_tag_of(struct span tag, const char *etag)
+{
+    const size_t n_etag = strlen(etag);
+
+    if (tag.n < n_etag || memcmp(tag.at, etag, n_etag) != 0)
+        return false;
+    for (int i = 0; i < SRV_N_CODINGS; i++) {
+        const char *suffix = srv_etag_suffix((enum srv_coding)i);
+
+        if (tag.n - n_etag == strlen(suffix) &&
+            memcmp(tag.at + n_etag, suffix, tag.n - n_etag) == 0)
+            return true;
+    }
+    return false;
+}
+
+bool srv_etag_matches(const char *header, const char *etag)
+{
+    const char *rest = header;
+    const char *end = header + strlen(header);
+    struct span tag;
+
+    if (*etag == '\0')
+        return false;
+    while (next_element(&rest, end, ',', &tag)) {
+        if (tag.n == 1 && *tag.at == '*')
+            return true;
+        if (tag.n > 2 && memcmp(tag.at, "W/", 2) == 0)
+            tag = (struct span){tag.at + 2, tag.n - 2};
+        if (tag.n < 2 || tag.at[0] != '"' || tag.at[tag.n - 1] != '"')
+            continue;
+        if (is_tag_of((struct span){tag.at + 1, tag.n - 2}, etag))
+            return true;
+    }
+    return false;
 }
 
 /* ---- Prefer ------------------------------------------------------------ */
@@ -244,16 +375,18 @@ void srv_prefer_add(struct srv_prefer *prefer, const char *header)
 
 /* ---- Content-Type ------------------------------------------------------ */
 
-bool srv_content_is_json(const char *header)
+static bool content_is(const char *header, const char *const *types, size_t n)
 {
     const char *rest = header;
     const char *end = header + strlen(header);
     struct span element;
+    bool matches = false;
 
-    if (!next_element(&rest, end, ';', &element) ||
-        !srv_token_is(element.at, element.n, "application/json"))
+    if (!next_element(&rest, end, ';', &element))
         return false;
-    while (next_element(&rest, end, ';', &element)) {
+    for (size_t i = 0; i < n; i++)
+        matches |= srv_token_is(element.at, element.n, types[i]);
+    while (matches && next_element(&rest, end, ';', &element)) {
         struct span name;
         struct span value;
 
@@ -262,7 +395,42 @@ bool srv_content_is_json(const char *header)
             !srv_token_is(value.at, value.n, "utf-8"))
             return false;
     }
-    return true;
+    return matches;
+}
+
+bool srv_content_is_json(const char *header)
+{
+    static const char *const types[] = {"application/json"};
+
+    return content_is(header, types, 1);
+}
+
+bool srv_content_is_ndjson(const char *header)
+{
+    static const char *const types[] = {
+        "application/x-ndjson", "application/jsonl", "application/ndjson"};
+
+    return content_is(header, types, sizeof types / sizeof types[0]);
+}
+
+/* ---- Priority ---------------------------------------------------------- */
+
+bool srv_priority_is_low(const char *header)
+{
+    const char *rest = header;
+    const char *end = header + strlen(header);
+    struct span element;
+    bool is_low = false;
+
+    while (next_element(&rest, end, ',', &element)) {
+        struct span name;
+        struct span value;
+
+        split_pair(element, &name, &value);
+        if (srv_token_is(name.at, name.n, "u"))
+            is_low = value.n == 1 && *value.at >= '4' && *value.at <= '7';
+    }
+    return is_low;
 }
 
 /* ---- Host and Origin --------------------------------------------------- */

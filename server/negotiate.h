@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "codec.h"
+
 /* Whether a is b up to ASCII case; srv_token_is compares the first n bytes. */
 bool srv_text_is(const char *a, const char *b);
 bool srv_token_is(const char *at, size_t n, const char *word);
@@ -21,6 +23,7 @@ struct srv_accept {
     bool said;
     int json[3]; /* by precision of the range: any, any of a kind, exactly */
     int text[3];
+    int html[3];
 };
 void srv_accept_init(struct srv_accept *accept);
 void srv_accept_add(struct srv_accept *accept, const char *header);
@@ -30,6 +33,30 @@ enum srv_media {
     SRV_MEDIA_NONE
 };
 enum srv_media srv_accept_best(const struct srv_accept *accept);
+/* Whether HTML is taken. */
+bool srv_accept_takes_html(const struct srv_accept *accept);
+
+/* Accept-Encoding: how much each coding is wanted, in thousandths; -1: not
+ * said. Start from srv_codings_init. */
+struct srv_codings {
+    bool said;
+    int quality[SRV_N_CODINGS];
+    int any; /* "*" */
+};
+void srv_codings_init(struct srv_codings *codings);
+void srv_codings_add(struct srv_codings *codings, const char *header);
+/* What to send an answer of that many bytes in: the most wanted coding, of
+ * equally wanted ones zstd before gzip; but as it is when there was no header,
+ * or when it is short and that is not excluded. SRV_N_CODINGS: nothing that we
+ * have is wanted. */
+enum srv_coding srv_codings_best(const struct srv_codings *codings,
+                                 size_t n_bytes);
+
+/* The suffix of the ETag of an answer in that coding: "", "-gzip", "-zstd". */
+const char *srv_etag_suffix(enum srv_coding coding);
+/* Whether an If-None-Match names the answer, in whatever coding. `etag` has no
+ * quotes and no suffix. Weak comparison (RFC 9110, 13.1.2). */
+bool srv_etag_matches(const char *header, const char *etag);
 
 /* Prefer (RFC 7240): what of it we know. Preferences that do not parse are no
  * preferences. */
@@ -40,8 +67,13 @@ struct srv_prefer {
 };
 void srv_prefer_add(struct srv_prefer *prefer, const char *header);
 
-/* Whether a Content-Type is JSON in UTF-8. */
+/* Whether a Priority header (RFC 9218) asks for less than the usual urgency:
+ * u=4 to u=7. */
+bool srv_priority_is_low(const char *header);
+
+/* Whether a Content-Type is JSON in UTF-8; a JSON document on each line. */
 bool srv_content_is_json(const char *header);
+bool srv_content_is_ndjson(const char *header);
 
 /* The host of a Host header or an origin's authority, without port, checked:
  * false when it is no host[:port]. `host` may point into brackets. */

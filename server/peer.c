@@ -25,28 +25,42 @@ bool srv_peer_has_ended(int fd)
     return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
-void srv_peer_refuse(int fd, const struct proto_problem *problem,
-                     const char *request_id, unsigned retry_after_s)
+bool srv_peer_has_sent(int fd)
 {
-    char *document = proto_problem_encode(problem, request_id);
-    const int status = proto_problem_status(problem->kind);
+    char byte;
+
+    return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+static void write_refusal(int fd, const struct srv_refusal *refusal)
+{
+    char *document =
+        proto_problem_encode(refusal->problem, refusal->request_id);
+    const int status = proto_problem_status(refusal->problem->kind);
     char retry[48] = "";
     char answer[4096];
 
-    if (retry_after_s > 0)
-        snprintf(retry, sizeof retry, "Retry-After: %u\r\n", retry_after_s);
-    if (document != NULL) {
-        const int n = snprintf(
-            answer, sizeof answer,
-            "HTTP/1.1 %d %s\r\nContent-Type: application/problem+json\r\n"
-            "Content-Length: %zu\r\nX-Request-Id: %s\r\n%s"
-            "Connection: close\r\n\r\n%s",
-            status, MHD_get_reason_phrase_for((unsigned)status),
-            strlen(document), request_id, retry, document);
-        if (n > 0 && (size_t)n < sizeof answer)
-            (void)!send(fd, answer, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL);
-        proto_free(document);
-    }
+    if (document == NULL)
+        return;
+    if (refusal->retry_after_s > 0)
+        snprintf(retry, sizeof retry, "Retry-After: %u\r\n",
+                 refusal->retry_after_s);
+    const int n =
+        snprintf(answer, sizeof answer,
+                 "HTTP/1.1 %d %s\r\nContent-Type: application/problem+json\r\n"
+                 "Content-Length: %zu\r\nX-Request-Id: %s\r\n%s"
+                 "Connection: close\r\n\r\n%s",
+                 status, MHD_get_reason_phrase_for((unsigned)status),
+                 strlen(document), refusal->request_id, retry, document);
+    if (n > 0 && (size_t)n < sizeof answer)
+        (void)!send(fd, answer, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL);
+    proto_free(document);
+}
+
+void srv_peer_refuse(int fd, const struct srv_refusal *refusal)
+{
+    if (!refusal->is_tls)
+        write_refusal(fd, refusal);
     srv_peer_shutdown(fd);
 }
 

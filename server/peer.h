@@ -13,11 +13,19 @@
 bool srv_peer_is_gone(int fd);
 /* Whether it has, and everything it sent was read. */
 bool srv_peer_has_ended(int fd);
+/* Whether it has sent something that was not read yet. */
+bool srv_peer_has_sent(int fd);
 /* Writes a whole HTTP answer with the problem, as far as it fits into the
  * socket's buffer, and ends the connection in both directions. The library
- * notices and closes the descriptor. retry_after_s 0: no header. */
-void srv_peer_refuse(int fd, const struct proto_problem *problem,
-                     const char *request_id, unsigned retry_after_s);
+ * notices and closes the descriptor. retry_after_s 0: no header. On a TLS
+ * connection nothing is written, since only the library could encrypt it. */
+struct srv_refusal {
+    const struct proto_problem *problem;
+    const char *request_id;
+    unsigned retry_after_s;
+    bool is_tls;
+};
+void srv_peer_refuse(int fd, const struct srv_refusal *refusal);
 void srv_peer_shutdown(int fd);
 
 #endif

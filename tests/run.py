@@ -3,10 +3,13 @@
 
   tests/run.py [--level quick|full|torture] [--variants asan,tsan] [NAME…]
 
-A suite is a C program build/VARIANT/tests/{core,proto}/test_* (Check) or a Python file tests/*/test_*.py (unittest). NAME keeps
+A suite is a C program build/VARIANT/tests/{core,proto,server}/test_* (Check) or a Python file tests/*/test_*.py (unittest). NAME keeps
 only suites whose name contains it. A Python file says in its first lines when it runs: "# level: quick" (the default), "full" or
 "torture"; and with which sanitizers besides the release build: "# variants: asan tsan". C suites run under
-every one; short of torture, under tsan only those with threads. Two suites run at a time, except those that say "# alone".
+every one; short of torture, under tsan only those with threads. One suite more than there are processors runs at a time, as many of
+them wait; those that say "# alone" have the machine to themselves.
+Suites that say "# torch" run in the environment of `make deps-torch`, which is made when it is not there (REMAT_TORCH_PYTHON names
+another interpreter); suites that say "# tools" in that of deploy/test-tools.sh, likewise.
 
 A test function that runs in several builds counts once and passes only if it passes in each. Under CI=true a skipped test counts
 as failed. The last line is "N passed, N failed"; the exit status is 0 only if nothing failed.
@@ -22,10 +25,12 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+TOOLS_PYTHON = os.path.join(ROOT, "build", "tools", "venv", "bin", "python")
 LEVELS = ("quick", "full", "torture")
 SANITIZERS = {
     "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0:allocator_may_return_null=1",
@@ -43,11 +48,11 @@ class LogResult(unittest.TestResult):
 
     def __init__(self, log):
         super().__init__()
-        self.log, self.bad, self.skip = log, [], None
+        self.log, self.bad, self.skip, self.began = log, [], None, (0.0, 0.0)
 
     def startTest(self, test):
         super().startTest(test)
-        self.bad, self.skip = [], None
+        self.bad, self.skip, self.began = [], None, (time.monotonic(), processor_seconds())
 
     def addError(self, test, err):
         super().addError(test, err)
@@ -85,8 +90,15 @@ class LogResult(unittest.TestResult):
             self.write(name, PASSED, "")
 
     def write(self, name, outcome, text):
+        if os.environ.get("REMAT_TIMES"):
+            print(f"{time.monotonic() - self.began[0]:6.1f} s, {processor_seconds() - self.began[1]:6.1f} s of processor: {name}")
         self.log.write(json.dumps([name, outcome, text[-6000:]]) + "\n")
         self.log.flush()
+
+
+def processor_seconds():
+    """Of this process and what it waited for."""
+    return sum(os.times()[:4])
 
 
 def run_python_file(path, log_path):
@@ -104,9 +116,9 @@ def run_python_file(path, log_path):
 class Suite:
     """One process that runs test functions and leaves a log of them."""
 
-    def __init__(self, kind, name, path, variant, tool=(), alone=False):
+    def __init__(self, kind, name, path, variant, tool=(), alone=False, torch=False, tools=False, calls_make=False):
         self.kind, self.name, self.path, self.variant, self.tool = kind, name, path, variant, list(tool)
-        self.alone = alone
+        self.alone, self.torch, self.tools, self.calls_make = alone, torch, tools, calls_make
 
     @property
     def title(self):
@@ -115,7 +127,8 @@ class Suite:
 
     def command(self, log_path):
         if self.kind == "python":
-            return [sys.executable, os.path.abspath(__file__), "--file", self.path, log_path]
+            python = [torch_python(), "-W", "ignore"] if self.torch else [TOOLS_PYTHON if self.tools else sys.executable]
+            return python + [os.path.abspath(__file__), "--file", self.path, log_path]
         return self.tool + [self.path]
 
     def environment(self, level, log_path):
@@ -163,6 +176,24 @@ def header(path):
     return level, variants.group(1).split() if variants else [], re.search(r"^# alone$", text, re.M) is not None
 
 
+def says(path, word):
+    with open(path, encoding="utf-8") as f:
+        return any(line == f"# {word}\n" for line, _ in zip(f, range(25)))
+
+
+def torch_python():
+    return os.environ.get("REMAT_TORCH_PYTHON") or os.path.join(ROOT, "build", "torch-venv", "bin", "python")
+
+
+def install_torch():
+    if not os.environ.get("REMAT_TORCH_PYTHON"):
+        subprocess.run(["make", "--no-print-directory", "-s", "deps-torch"], cwd=ROOT, stdin=subprocess.DEVNULL, check=True)
+
+
+def install_tools():
+    subprocess.run(["sh", "deploy/test-tools.sh"], cwd=ROOT, stdin=subprocess.DEVNULL, check=True)
+
+
 def name_of(path, root):
     return os.path.splitext(os.path.relpath(path, root))[0]
 
@@ -170,7 +201,8 @@ def name_of(path, root):
 def c_suites(variant, level, tool=()):
     root = os.path.join(ROOT, "build", variant, "tests")
     sources = sorted(glob.glob(os.path.join(ROOT, "tests", "core", "test_*.c")) +
-                     glob.glob(os.path.join(ROOT, "tests", "proto", "test_*.c")))
+                     glob.glob(os.path.join(ROOT, "tests", "proto", "test_*.c")) +
+                     glob.glob(os.path.join(ROOT, "tests", "server", "test_*.c")))
     if variant == "tsan" and level != "torture":
         sources = [path for path in sources if has_threads(path)]
     names = [name_of(path, os.path.join(ROOT, "tests")) for path in sources]
@@ -189,7 +221,8 @@ def python_suites(level, variants):
         if LEVELS.index(own_level) > LEVELS.index(level):
             continue
         for variant in ["release"] + [v for v in own_variants if v in variants]:
-            out.append(Suite("python", name_of(path, os.path.join(ROOT, "tests")), path, variant, alone=alone or calls_make(path)))
+            out.append(Suite("python", name_of(path, os.path.join(ROOT, "tests")), path, variant, alone=alone, torch=says(path, "torch"),
+                             tools=says(path, "tools"), calls_make=calls_make(path)))
     return out
 
 
@@ -226,26 +259,34 @@ def end_everything(signum, _frame):
 
 
 def run_process(suite, level, log_path, timeout_s):
-    """(why it failed as a whole or None, its output)."""
+    """(why it failed as a whole or None, its output, seconds of processor that it took with all it waited for)."""
     with tempfile.TemporaryFile() as out:
         try:
             process = subprocess.Popen(suite.command(log_path), env=suite.environment(level, log_path), cwd=ROOT,
                                        stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
         except OSError as e:
-            return f"cannot run: {e}", ""
+            return f"cannot run: {e}", "", 0.0
         RUNNING.add(process.pid)
-        why = None
-        try:
-            status = process.wait(timeout_s)
-            if status != 0:
-                why = f"ended with status {status}"
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            why = f"took longer than {timeout_s} s"
+        late = threading.Event()
+        timer = threading.Timer(timeout_s, end_late, (process.pid, late))
+        timer.start()
+        _, status, usage = os.wait4(process.pid, 0)
+        timer.cancel()
+        process.returncode = os.waitstatus_to_exitcode(status)
         RUNNING.discard(process.pid)
+        why = f"ended with status {process.returncode}" if process.returncode else None
+        if late.is_set():
+            why = f"took longer than {timeout_s} s"
         out.seek(0)
-        return why, out.read().decode(errors="replace")
+        return why, out.read().decode(errors="replace"), usage.ru_utime + usage.ru_stime
+
+
+def end_late(group, late):
+    late.set()
+    try:
+        os.killpg(group, signal.SIGKILL)
+    except ProcessLookupError:
+        late.clear()  # it ended in time after all
 
 
 def indent(text, n_lines=60):
@@ -272,42 +313,61 @@ class Tally:
         return sum(o == outcome for o in self.worst.values())
 
 
-def report(suite, tally, why, output, results, seconds):
+def report(done, tally):
+    """Prints what became of a suite. REMAT_TIMES=1: how long each test function of a Python suite took, too."""
+    suite, results = done.suite, done.results
     outcomes = [tally.add(suite, r) for r in results]
     if not results:
         tally.add(suite, Result("(ran nothing)", FAILED, ""))
-        outcomes = [FAILED]
-        print(f"FAIL {suite.title}: no test function ran; {why or 'no tests in it'}\n{indent(output)}", flush=True)
+        print(f"FAIL {suite.title}: no test function ran; {done.why or 'no tests in it'}\n{indent(done.output)}", flush=True)
         return
-    if why and FAILED not in outcomes:  # a leak report at exit, a crash after the last test
-        outcomes.append(tally.add(suite, Result("(the process)", FAILED, why)))
-        print(f"FAIL {suite.title}: every test passed, but the process {why}\n{indent(output)}", flush=True)
+    if done.why and FAILED not in outcomes:  # a leak report at exit, a crash after the last test
+        outcomes.append(tally.add(suite, Result("(the process)", FAILED, done.why)))
+        print(f"FAIL {suite.title}: every test passed, but the process {done.why}\n{indent(done.output)}", flush=True)
     bad = FAILED in outcomes
     if bad and suite.kind == "c":
-        print(indent(output), flush=True)
-    print(f"{'FAIL' if bad else 'ok  '} {suite.title} ({len(results)} tests, {seconds:.1f} s)", flush=True)
+        print(indent(done.output), flush=True)
+    print(f"{'FAIL' if bad else 'ok  '} {suite.title} ({len(results)} tests, {done.seconds:.1f} s, {done.cpu_seconds:.1f} s of processor)",
+          flush=True)
     for r, outcome in zip(results, outcomes):
         if outcome != PASSED:
             print(f"     {r.outcome.upper()} {r.name}\n{indent(r.text)}", flush=True)
-    if suite.kind == "python" and output.strip():
-        print(indent(output), flush=True)
+    if suite.kind == "python" and done.output.strip():
+        print(indent(done.output), flush=True)
+
+
+Done = collections.namedtuple("Done", "suite why output results seconds cpu_seconds")
 
 
 def run_suite(suite, level, folder):
     log_path, start = os.path.join(folder, f"{id(suite)}.log"), time.monotonic()
     timeout_s = {"quick": 600, "full": 900, "torture": 6 * 3600}[level]
-    why, output = run_process(suite, level, log_path, timeout_s)
-    return suite, why, output, suite.results(log_path), time.monotonic() - start
+    why, output, cpu_seconds = run_process(suite, level, log_path, timeout_s)
+    return Done(suite, why, output, suite.results(log_path), time.monotonic() - start, cpu_seconds)
+
+
+def rows(suites):
+    """(what runs with nothing beside it, what runs in parallel): rows of suites that follow each other. Python first, the short C
+    suites then fill the end; those that call make are one row, as they must not meet in the build folder."""
+    rest = sorted((s for s in suites if not s.alone), key=lambda s: s.kind != "python")
+    makers = [s for s in rest if s.calls_make]
+    return [[s] for s in suites if s.alone], [makers] * bool(makers) + [[s] for s in rest if not s.calls_make]
 
 
 def run_all(suites, level, strict, jobs):
-    tally = Tally(strict)
+    tally, printing = Tally(strict), threading.Lock()
+
+    def run_row(row):
+        for suite in row:
+            done = run_suite(suite, level, folder)
+            with printing:
+                report(done, tally)
+
     with tempfile.TemporaryDirectory() as folder:
-        for group, workers in (([s for s in suites if s.alone], 1), ([s for s in suites if not s.alone], jobs)):
+        for group, workers in zip(rows(suites), (1, jobs)):
             with concurrent.futures.ThreadPoolExecutor(workers) as pool:
-                for done in concurrent.futures.as_completed([pool.submit(run_suite, s, level, folder) for s in group]):
-                    suite, why, output, results, seconds = done.result()
-                    report(suite, tally, why, output, results, seconds)
+                for future in [pool.submit(run_row, row) for row in group]:
+                    future.result()
     return conclude(tally)
 
 
@@ -327,7 +387,8 @@ def main(argv):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--level", choices=LEVELS, default="quick")
     parser.add_argument("--variants", default="", help="comma-separated: asan, tsan, valgrind")
-    parser.add_argument("--jobs", type=int, default=2, help="suites at a time")
+    parser.add_argument("--jobs", type=int, default=1 + (os.cpu_count() or 1), help="suites at a time; by default one more than processors, as "
+                        "many wait for daemons, browsers and downloads")
     parser.add_argument("--list", action="store_true", help="only name the suites")
     parser.add_argument("names", nargs="*")
     args = parser.parse_args(argv)
@@ -335,9 +396,16 @@ def main(argv):
     signal.signal(signal.SIGINT, end_everything)
     variants = [v for v in args.variants.split(",") if v]
     suites = [s for s in all_suites(args.level, variants) if not args.names or any(n in s.name for n in args.names)]
+    if args.names and not suites:
+        parser.error(f"no suite of level {args.level} has {' or '.join(args.names)} in its name; --list names them all, "
+                     f"--level torture --list also the long ones")
     if args.list:
         print("\n".join(s.title for s in suites))
         return 0
+    if any(s.torch for s in suites):
+        install_torch()
+    if any(s.tools for s in suites):
+        install_tools()
     return run_all(suites, args.level, os.environ.get("CI") == "true", args.jobs)
 
 

@@ -1,5 +1,8 @@
+/* allow-size: all that others may know of core stands in one place */
 /*
- * remat.h: the only header of core that others may include.
+ * remat.h: the only header of core that others include. It brings in the others
+ * of this folder: remat_pass.h, remat_frontier.h, remat_ranks.h, remat_why.h,
+ * remat_network.h.
  *
  * libremat decides which values of a training step's joint forward+backward
  * graph the forward saves for the backward and which are computed again. It is
@@ -44,12 +47,12 @@ typedef uint32_t remat_node;
     X(REMAT_E_GRAPH, "invalid-graph", "the graph breaks a rule of the format") \
     X(REMAT_E_SIZE, "size-unknown", "a size the decision needs is not known")  \
     X(REMAT_E_OPTION, "unknown-option", "an option has a value out of range")  \
-    X(REMAT_E_UNBUILT, "not-implemented", "this version does not do that yet") \
     X(REMAT_E_NODES, "too-large", "the graph has more nodes than the limit")   \
     X(REMAT_E_LIMIT, "too-large", "the job needs more memory than its limit")  \
     X(REMAT_E_WEIGHT, "too-large", "the weights add up past 2^62")             \
     X(REMAT_E_STEPS, "step-limit", "the job needs more steps than its limit")  \
-    X(REMAT_E_STOPPED, "deadline-exceeded", "the caller asked the job to stop")\
+    X(REMAT_E_STOPPED, "deadline-exceeded",                                    \
+      "the caller asked the job to stop")                                      \
     X(REMAT_E_NOMEM, "out-of-memory", "the allocator returned nothing")        \
     X(REMAT_E_BUG, "internal-error", "the plan failed its own verification")
 
@@ -79,8 +82,7 @@ enum remat_phase {
     REMAT_PHASE_FLOW,     /* maximum flow and canonical cut */
     REMAT_PHASE_EXTRACT,  /* cut to saved and recomputed values */
     REMAT_PHASE_VERIFY,   /* the independent check */
-    REMAT_PHASE_DONE,
-    REMAT_N_PHASES
+    REMAT_PHASE_DONE
 };
 
 struct remat_limits {
@@ -93,6 +95,11 @@ struct remat_limits {
     /* Told when a phase begins; may be NULL. Core has no clock: a caller that
      * wants timings reads its own here. */
     void (*phase)(void *context, enum remat_phase phase);
+    /* Told how far a solve is: `done` of `total` parts, never less than before;
+     * total 0: nobody knows. Parts are minimum cuts, points of the frontier,
+     * and under a memory limit first plans, then hundredths of the steps that
+     * the search may take. It may end before all are done. May be NULL. */
+    void (*progress)(void *context, uint32_t done, uint32_t total);
     void *context;
     /* Chunk allocator, for tests and accounting; NULL: malloc and free. */
     void *(*allocate)(void *context, size_t n_bytes);
@@ -127,52 +134,54 @@ enum remat_op {
 };
 
 /* Checkpoint tags, in the order of the format. */
-#define REMAT_POLICY_MAP(X)                                                    \
-    X(REMAT_MUST_SAVE, "must_save")                                            \
-    X(REMAT_PREFER_SAVE, "prefer_save")                                        \
-    X(REMAT_PREFER_RECOMPUTE, "prefer_recompute")                              \
-    X(REMAT_MUST_RECOMPUTE, "must_recompute")                                  \
-    X(REMAT_MUST_CPU_OFFLOAD, "must_cpu_offload")                              \
+#define REMAT_POLICY_MAP(X)                       \
+    X(REMAT_MUST_SAVE, "must_save")               \
+    X(REMAT_PREFER_SAVE, "prefer_save")           \
+    X(REMAT_PREFER_RECOMPUTE, "prefer_recompute") \
+    X(REMAT_MUST_RECOMPUTE, "must_recompute")     \
+    X(REMAT_MUST_CPU_OFFLOAD, "must_cpu_offload") \
     X(REMAT_PREFER_CPU_OFFLOAD, "prefer_cpu_offload")
 enum remat_policy {
     REMAT_UNTAGGED,
 #define X(name, text) name,
     REMAT_POLICY_MAP(X)
 #undef X
-        REMAT_N_POLICIES
+    REMAT_N_POLICIES
 };
+/* "must_save", or "untagged" where there is no tag. Static text, O(1). */
+const char *remat_policy_text(enum remat_policy policy);
 
-#define REMAT_PLACEMENT_MAP(X)                                                 \
-    X(REMAT_IS_FORWARD, "is_forward")                                          \
-    X(REMAT_IS_BACKWARD, "is_backward")                                        \
-    X(REMAT_MUST_BE_IN_FORWARD, "must_be_in_forward")                          \
+#define REMAT_PLACEMENT_MAP(X)                        \
+    X(REMAT_IS_FORWARD, "is_forward")                 \
+    X(REMAT_IS_BACKWARD, "is_backward")               \
+    X(REMAT_MUST_BE_IN_FORWARD, "must_be_in_forward") \
     X(REMAT_MUST_BE_IN_BACKWARD, "must_be_in_backward")
 enum remat_placement {
     REMAT_UNPLACED,
 #define X(name, text) name,
     REMAT_PLACEMENT_MAP(X)
 #undef X
-        REMAT_N_PLACEMENTS
+    REMAT_N_PLACEMENTS
 };
 
 /* Traits and operator classes, one bit each. The first group may stand in a
  * document (also with "-" to deny); the second comes from the table only. */
-#define REMAT_TRAIT_MAP(X)                                                     \
-    X(REMAT_MUTABLE, 0, "mutable")                                             \
-    X(REMAT_SEEDED, 1, "seeded")                                               \
-    X(REMAT_IMPURE, 2, "impure")                                               \
-    X(REMAT_EFFECTS, 3, "effects")                                             \
-    X(REMAT_NO_RETURNS, 4, "no_returns")                                       \
-    X(REMAT_CUSTOM, 5, "custom")                                               \
-    X(REMAT_VIEW, 6, "view")                                                   \
-    X(REMAT_RANDOM, 7, "random")                                               \
-    X(REMAT_COMPUTE_INTENSIVE, 8, "compute_intensive")                         \
-    X(REMAT_RECOMPUTABLE, 9, "recomputable")                                   \
-    X(REMAT_FUSIBLE, 10, "fusible")                                            \
+#define REMAT_TRAIT_MAP(X)                             \
+    X(REMAT_MUTABLE, 0, "mutable")                     \
+    X(REMAT_SEEDED, 1, "seeded")                       \
+    X(REMAT_IMPURE, 2, "impure")                       \
+    X(REMAT_EFFECTS, 3, "effects")                     \
+    X(REMAT_NO_RETURNS, 4, "no_returns")               \
+    X(REMAT_CUSTOM, 5, "custom")                       \
+    X(REMAT_VIEW, 6, "view")                           \
+    X(REMAT_RANDOM, 7, "random")                       \
+    X(REMAT_COMPUTE_INTENSIVE, 8, "compute_intensive") \
+    X(REMAT_RECOMPUTABLE, 9, "recomputable")           \
+    X(REMAT_FUSIBLE, 10, "fusible")                    \
     X(REMAT_NO_RECOMPUTE, 11, "no_recompute")
-#define REMAT_TABLE_TRAIT_MAP(X)                                               \
-    X(REMAT_IS_VIEW_SCHEMA, 12, "is_view")                                     \
-    X(REMAT_POINTWISE, 13, "pointwise")                                        \
+#define REMAT_TABLE_TRAIT_MAP(X)           \
+    X(REMAT_IS_VIEW_SCHEMA, 12, "is_view") \
+    X(REMAT_POINTWISE, 13, "pointwise")    \
     X(REMAT_FLOPS, 14, "flops")
 enum remat_trait {
 #define X(name, bit, text) name = 1 << bit,
@@ -284,6 +293,16 @@ uint32_t remat_graph_n_nodes(const struct remat_job *job);
 const struct remat_node_spec *remat_graph_node(const struct remat_job *job,
                                                remat_node node);
 
+/* The name under which a node was added; node < n_nodes. */
+const char *remat_graph_name(const struct remat_job *job, remat_node node);
+/* What diagnostics and remat_graph_node call the node from now on. `name` is
+ * kept by reference; remat_graph_find and remat_graph_name keep to the name
+ * under which it was added. No decision reads a name. */
+void remat_graph_rename(struct remat_job *job, remat_node node,
+                        const char *name);
+/* Whether any node has that target. O(length). */
+bool remat_graph_has_target(const struct remat_job *job, const char *target);
+
 /* Ends construction. The output node is last and its args are one flat list of
  * references and nulls, of which the first n_fwd_outputs belong to the forward;
  * static_inputs index the primals (placeholders that are no tangent and no
@@ -292,73 +311,19 @@ REMAT_NODISCARD enum remat_status
 remat_graph_seal(struct remat_job *job, uint32_t n_fwd_outputs,
                  const uint32_t *static_inputs, uint32_t n_static_inputs,
                  struct remat_error *err);
+/* What the target of a placeholder makes of it, as a small number: primal,
+ * seeds or tangent; 0 for other nodes. Of a placeholder's target without a dot,
+ * "getitem" apart, decisions read nothing else. */
+unsigned remat_graph_role(const struct remat_job *job, remat_node node);
 /* Primals of the sealed graph. */
 uint32_t remat_graph_n_primals(const struct remat_job *job);
 
-/* ---- passes ------------------------------------------------------------ */
-
-enum remat_pass_kind {
-    REMAT_PASS_SAC_POLICY,
-    REMAT_PASS_STAGE_RECOMPUTATION,
-    REMAT_PASS_AUTOPARALLEL,
-    REMAT_PASS_FSDP_ALL_GATHER,
-    REMAT_PASS_REPAIR_TAGS
-};
-enum remat_stage { REMAT_STAGE_NONE, REMAT_STAGE_AUTO, REMAT_STAGE_GIB };
-
-/* An operator to save, or only each n-th match of it (1st, n+1-th, ...). */
-struct remat_save_entry {
-    const char *target; /* "aten.mm.default" */
-    uint32_t every;     /* at least 1 */
-};
-
-/* A pass over the tags of a sealed graph; fields a kind does not name below are
- * not read. */
-struct remat_pass {
-    enum remat_pass_kind kind;
-    const struct remat_save_entry *save; /* sac_policy, autoparallel */
-    uint32_t n_save;
-    bool has_save;               /* autoparallel: false means its own list */
-    enum remat_policy otherwise; /* sac_policy */
-    const char *modules;         /* sac_policy: pattern, or NULL */
-    enum remat_stage stage;      /* stage_recomputation, autoparallel */
-    double stage_size_gib;       /* with REMAT_STAGE_GIB; 0 or more */
-    bool reshard_after_forward;  /* fsdp_all_gather */
-};
-
-struct remat_tag {
-    enum remat_policy policy;
-    bool has_region; /* never when untagged */
-    int64_t region;
-};
-struct remat_tag_change {
-    remat_node node;
-    struct remat_tag before;
-    struct remat_tag after;
-};
-
-struct remat_diagnostic;
-
-struct remat_pass_report {
-    const struct remat_tag_change *changes; /* node order */
-    uint32_t n_changes;
-    const struct remat_diagnostic *diagnostics;
-    uint32_t n_diagnostics;
-};
-
-/* Changes the tags that remat_plan_solve starts from. Passes compose in the
- * order of the calls. O(nodes + edges), staging O((nodes + edges) log nodes).
- * The report lives in the job. */
-REMAT_NODISCARD enum remat_status
-remat_pass_apply(struct remat_job *job, const struct remat_pass *pass,
-                 struct remat_pass_report *report, struct remat_error *err);
-/* The tags as they are now: policy, and the region when *has_region. */
-enum remat_policy remat_graph_tag(const struct remat_job *job, remat_node node,
-                                  bool *has_region, int64_t *region);
-
 /* ---- options ----------------------------------------------------------- */
 
-enum remat_profile { REMAT_PROFILE_PYTORCH, REMAT_PROFILE_PLAIN };
+enum remat_profile {
+    REMAT_PROFILE_PYTORCH,
+    REMAT_PROFILE_PLAIN
+};
 enum remat_knapsack {
     REMAT_KNAPSACK_DP,
     REMAT_KNAPSACK_GREEDY,
@@ -372,18 +337,18 @@ enum remat_estimator {
 };
 
 /* X(name, default): PyTorch's functorch settings and our own, all booleans. */
-#define REMAT_BOOL_OPTION_MAP(X)                                               \
-    X(aggressive_recomputation, false)                                         \
-    X(recompute_views, false)                                                  \
-    X(treat_parameters_as_free_to_save, true)                                  \
-    X(ban_recompute_used_far_apart, true)                                      \
-    X(ban_recompute_long_fusible_chains, true)                                 \
-    X(ban_recompute_materialized_backward, true)                               \
-    X(ban_recompute_not_in_allowlist, true)                                    \
-    X(ban_recompute_reductions, true)                                          \
-    X(is_non_builtin_to_include, false)                                        \
-    X(unsafe_allow_optimization_of_collectives, false)                         \
-    X(impure_random, false)                                                    \
+#define REMAT_BOOL_OPTION_MAP(X)                       \
+    X(aggressive_recomputation, false)                 \
+    X(recompute_views, false)                          \
+    X(treat_parameters_as_free_to_save, true)          \
+    X(ban_recompute_used_far_apart, true)              \
+    X(ban_recompute_long_fusible_chains, true)         \
+    X(ban_recompute_materialized_backward, true)       \
+    X(ban_recompute_not_in_allowlist, true)            \
+    X(ban_recompute_reductions, true)                  \
+    X(is_non_builtin_to_include, false)                \
+    X(unsafe_allow_optimization_of_collectives, false) \
+    X(impure_random, false)                            \
     X(compat, false)
 
 struct remat_options {
@@ -426,16 +391,19 @@ struct remat_nodes {
     X(REMAT_BAN_RANDOM, "draws random numbers", HEURISTIC)                     \
     X(REMAT_BAN_COMPUTE, "is compute intensive", HEURISTIC)                    \
     X(REMAT_BAN_NON_BUILTIN, "is not a built-in operator", HEURISTIC)          \
-    X(REMAT_BAN_MATERIALISED, "is materialised for a user outside the forward",\
-      HEURISTIC)                                                               \
+    X(REMAT_BAN_MATERIALISED,                                                  \
+      "is materialised for a user outside the forward", HEURISTIC)             \
     X(REMAT_BAN_TOO_FAR, "is further from the backward than max_dist_from_bw", \
       HEURISTIC)                                                               \
-    X(REMAT_BAN_REDUCTION, "is a reduction: its result is much smaller than "  \
-      "what it reads", HEURISTIC)                                              \
-    X(REMAT_BAN_FAR_APART, "is used far apart from the value it is computed "  \
-      "from", HEURISTIC)                                                       \
-    X(REMAT_BAN_LONG_CHAIN, "ends a long chain of fusible operators",          \
-      HEURISTIC)
+    X(REMAT_BAN_REDUCTION,                                                     \
+      "is a reduction: its result is much smaller than "                       \
+      "what it reads",                                                         \
+      HEURISTIC)                                                               \
+    X(REMAT_BAN_FAR_APART,                                                     \
+      "is used far apart from the value it is computed "                       \
+      "from",                                                                  \
+      HEURISTIC)                                                               \
+    X(REMAT_BAN_LONG_CHAIN, "ends a long chain of fusible operators", HEURISTIC)
 enum remat_ban_reason {
 #define X(name, text, origin) name,
     REMAT_BAN_MAP(X)
@@ -453,12 +421,16 @@ struct remat_cut {
     int64_t value;  /* sum of the weights of `nodes` */
     uint64_t n_vertices;
     uint64_t n_edges;
-    struct remat_nodes nodes; /* before extraction, node order */
+    struct remat_nodes nodes;     /* before extraction, node order */
     const struct remat_ban *bans; /* in the order they were made */
     uint32_t n_bans;
 };
 
-enum remat_side { REMAT_SIDE_IN, REMAT_SIDE_OUT, REMAT_SIDE_NONE };
+enum remat_side {
+    REMAT_SIDE_IN,
+    REMAT_SIDE_OUT,
+    REMAT_SIDE_NONE
+};
 enum remat_origin {
     REMAT_ORIGIN_ANNOTATION,
     REMAT_ORIGIN_HEURISTIC,
@@ -466,6 +438,8 @@ enum remat_origin {
     REMAT_ORIGIN_DATAFLOW
 };
 const char *remat_origin_text(enum remat_origin origin);
+/* Where a reason not to compute a value again comes from. O(1). */
+enum remat_origin remat_ban_origin(enum remat_ban_reason reason);
 
 /* One vertex of a path and the edge that leads into it. The last step of an
  * infinite flow is the edge to the sink: node REMAT_NONE, REMAT_SIDE_NONE. */
@@ -476,7 +450,11 @@ struct remat_step {
     const char *reason;
 };
 
-enum remat_severity { REMAT_ERROR, REMAT_WARNING, REMAT_INFO };
+enum remat_severity {
+    REMAT_ERROR,
+    REMAT_WARNING,
+    REMAT_INFO
+};
 
 struct remat_diagnostic {
     const char *code; /* a stable word: "infinite-flow", ... */
@@ -485,24 +463,26 @@ struct remat_diagnostic {
     const char *message;
     const struct remat_step *path;
     uint32_t n_path;
-    bool has_counts;        /* invalid-output: both output counts */
+    bool has_counts; /* invalid-output: both output counts */
     uint32_t n_fwd_outputs;
     uint32_t n_bwd_outputs;
-    bool has_floor; /* budget-below-floor: the least budget that can be kept,
-                       and the values that form it */
+    bool has_floor; /* budget-below-floor: the least budget that can be kept */
     double floor;
-    struct remat_nodes nodes;
+    struct remat_nodes nodes; /* the values that form the floor; the nodes that
+                                 share a remark */
 };
 
 /* Per-node facts behind a plan, indexed by node; dead nodes are in no class. */
 struct remat_facts {
-    const bool *live;      /* not removed as dead code */
+    const bool *live; /* not removed as dead code */
     const bool *required_fw;
     const bool *required_bw;
     const bool *tangents_closure;
     const uint8_t *tag;    /* enum remat_policy after clean-up */
     const uint32_t *dist;  /* 10^9: reaches only outputs */
     const int64_t *weight; /* of the last cut; -1: infinite, -2: no such edge */
+    const uint8_t *weight_kind; /* enum remat_weight_kind, of that weight */
+    const uint8_t *side;        /* enum remat_cut_side, of the last cut */
 };
 
 /* Bytes alive step by step. Step 0 is before the first operator. */
@@ -538,6 +518,8 @@ struct remat_limit_report {
     int64_t flops_bound; /* no plan under the limit recomputes less */
 };
 
+struct remat_remedy; /* remat_why.h */
+
 struct remat_plan {
     enum remat_outcome outcome;
     /* PyTorch's order; empty unless outcome is REMAT_PLAN */
@@ -557,60 +539,20 @@ struct remat_plan {
     int64_t static_bytes;        /* the part of saved_bytes in static inputs */
     struct remat_memory memory;
     struct remat_limit_report limit;
+    /* Everything the forward hands over, whatever list it is in (script objects
+     * are in none): what remat_plan_carry_out takes. No particular order. */
+    struct remat_nodes handed_over;
     bool no_backward; /* nothing is required by the backward: nothing saved */
+    /* What to change, for an infinite flow; NULL otherwise, and where the
+     * search for it would have gone past the job's limits. */
+    const struct remat_remedy *remedy;
+    /* Of the last of `cuts`; NULL when there is none. */
+    const struct remat_network_view *network;
+    /* Of activation_memory_budget; NULL where another option decided. */
+    const struct remat_packing *packing;
 };
 
-/* Decides. REMAT_OK also for a graph without an answer (outcome says so); then
- * `diagnostics` explains. Every plan has passed the independent verifier.
- * REMAT_E_OPTION names an option or a budget that is out of range. A sealed
- * graph may be solved any number of times. O(nodes + edges) memory; time that
- * and the maximum flow. */
-REMAT_NODISCARD enum remat_status
-remat_plan_solve(struct remat_job *job, const struct remat_options *options,
-                 const struct remat_plan **plan, struct remat_error *err);
-
-/* ---- the frontier ------------------------------------------------------ */
-
-enum remat_point_kind {
-    REMAT_POINT_HULL,  /* a corner or a side of the lower convex hull */
-    REMAT_POINT_BUDGET /* what an activation-memory budget gives */
-};
-
-/* A plan that no other plan of its frontier betters in both numbers. */
-struct remat_frontier_point {
-    int64_t saved_bytes;      /* of the plan */
-    int64_t recomputed_flops; /* of the plan */
-    double budget;            /* of a budget's plan; else -1 */
-    enum remat_knapsack solver;     /* of a budget's plan: how it was filled */
-    enum remat_estimator estimator; /* likewise */
-    enum remat_point_kind kind;
-    bool knee; /* farthest below the line through both ends; one at most */
-    /* lists, totals and facts, but no cuts, diagnostics, memory or weights */
-    const struct remat_plan *plan;
-};
-
-struct remat_frontier {
-    enum remat_outcome outcome; /* no points unless REMAT_PLAN */
-    const struct remat_frontier_point *points; /* by FLOPs, least first */
-    uint32_t n_points;
-    const struct remat_diagnostic *diagnostics;
-    uint32_t n_diagnostics;
-};
-
-/* The trade of saved bytes (static inputs included, every name counted) against
- * recomputed FLOPs: the convex hull of all plans that keep must_save, random,
- * seeded and effectful values, every corner and up to 64 points on each side; and
- * the plans of the budgets 0.05 to 0.95, compat false, where they lie in a dent of
- * it: by dp and FLOPs, by dp with equal runtimes ("testing"), and by greedy.
- * Attention without dropout counts as seeded nowhere here. Of the options, those about budgets and memory_limit_bytes
- * are not read. Every plan has passed the independent verifier. A graph without a
- * plan is no error, as in remat_plan_solve. REMAT_E_WEIGHT: bytes or FLOPs add up
- * to 2^61. Costs 58 plans, a flow on ever smaller parts of the network for
- * each point, and O(nodes + edges) for the plan of each. */
-REMAT_NODISCARD enum remat_status
-remat_frontier_solve(struct remat_job *job, const struct remat_options *options,
-                     const struct remat_frontier **frontier,
-                     struct remat_error *err);
+/* ---- facts ------------------------------------------------------------- */
 
 /* Bytes of a node's value (see the format: 1 for a symbol); -1 when unknown. */
 int64_t remat_node_bytes(const struct remat_job *job, remat_node node);
@@ -619,7 +561,24 @@ uint32_t remat_node_traits(const struct remat_job *job, remat_node node);
 /* Floating-point operations of a node with hinted shapes, as PyTorch's counter
  * gives them; 0 for what it does not count. Sticks at 2^63 - 1. */
 int64_t remat_node_flops(const struct remat_job *job, remat_node node);
+/* What a node of a sealed graph reads, each once, in the order of first
+ * mention; the nodes that read it, in node order. O(1). */
+struct remat_nodes remat_node_inputs(const struct remat_job *job,
+                                     remat_node node);
+struct remat_nodes remat_node_users(const struct remat_job *job,
+                                    remat_node node);
+/* The first value in a node's storage, itself without alias_of; REMAT_NONE: it
+ * has none. O(1). */
+remat_node remat_node_storage(const struct remat_job *job, remat_node node);
+/* Whether it is an input of static lifetime. */
+bool remat_node_is_static(const struct remat_job *job, remat_node node);
 /* PyTorch release whose operator table is compiled in ("2.13.0"). */
 const char *remat_table_version(void);
+
+#include "remat_frontier.h"
+#include "remat_network.h"
+#include "remat_pass.h"
+#include "remat_ranks.h"
+#include "remat_why.h"
 
 #endif

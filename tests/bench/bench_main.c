@@ -3,6 +3,8 @@
  *
  *   bench flow GRAPH...      maximum flow, ours and the peer's
  *   bench request GRAPH...   a whole request through proto, by phase
+ *   bench why GRAPH NODE     a node explained, and a what-if about it, each
+ *                            beside a plan request in turn
  *
  * GRAPH is a file or chain:N, a generated training step of N nodes. run.py
  * prepares the files and makes the table.
@@ -180,12 +182,110 @@ static void measure_request(const struct question *question, const char *name,
            bench_median(samples[TOTAL], n));
 }
 
+/* ---- questions about a node -------------------------------------------- */
+
+static const char *node; /* they are about it */
+
+static void ask_node(const struct proto_env *env,
+                     const struct proto_request *request,
+                     struct proto_answer *answer)
+{
+    proto_node(env, request, node, answer);
+}
+
+/* {"base": the graph, "what_if": {"tags": {node: "must_recompute"}}} */
+static char *make_what_if(const char *body, size_t length, size_t *n)
+{
+    static const char open[] = "{\"base\":";
+    static const char close[] =
+        ",\"what_if\":{\"tags\":{\"%s\":\"must_recompute\"}}}";
+    const size_t size = length + sizeof open + sizeof close + strlen(node);
+    char *text = bench_allocate(size, 1);
+
+    memcpy(text, open, sizeof open - 1);
+    memcpy(text + sizeof open - 1, body, length);
+    *n = sizeof open - 1 + length;
+    *n += (size_t)snprintf(text + *n, size - *n, close, node);
+    return text;
+}
+
+static uint64_t time_of(const struct question *question, const char *name,
+                        const char *body, size_t length)
+{
+    const uint64_t start = bench_now_ns();
+    struct proto_answer answer = {0};
+
+    ask(question, name, body, length, &answer);
+    const uint64_t taken = bench_now_ns() - start;
+    proto_answer_release(&answer);
+    return taken;
+}
+
+/* A plan, the explanation and the what-if in turn; ratios are of neighbours. */
+static void measure_why(const char *name, const char *body, size_t length)
+{
+    static const struct question plan = {"plan", proto_plan, NULL};
+    static const struct question explain = {"explain", ask_node, NULL};
+    static const struct question what_if = {"what-if", proto_what_if, NULL};
+    enum {
+        PLAN,
+        EXPLAIN,
+        WHAT_IF,
+        EXPLAIN_RATIO,
+        WHAT_IF_RATIO,
+        N_ROWS
+    };
+    static uint64_t samples[N_ROWS][MAX_SAMPLES];
+    size_t n_changed = 0;
+    char *changed = make_what_if(body, length, &n_changed);
+    const uint64_t begin = bench_now_ns();
+    size_t n = 0;
+
+    for (; n < MAX_SAMPLES &&
+           (n < MIN_SAMPLES || bench_now_ns() - begin < 2 * BUDGET_NS);
+         n++) {
+        samples[PLAN][n] = time_of(&plan, name, body, length);
+        samples[EXPLAIN][n] = time_of(&explain, name, body, length);
+        samples[WHAT_IF][n] = time_of(&what_if, name, changed, n_changed);
+        samples[EXPLAIN_RATIO][n] =
+            samples[EXPLAIN][n] * 1000 / samples[PLAN][n];
+        samples[WHAT_IF_RATIO][n] =
+            samples[WHAT_IF][n] * 1000 / samples[PLAN][n];
+    }
+    printf("{\"graph\":\"%s\",\"node\":\"%s\",\"samples\":%zu"
+           ",\"plan_ns\":%" PRIu64 ",\"explain_ns\":%" PRIu64
+           ",\"what_if_ns\":%" PRIu64 ",\"explain_ratio\":%.3f"
+           ",\"what_if_ratio\":%.3f}\n",
+           name, node, n, bench_median(samples[PLAN], n),
+           bench_median(samples[EXPLAIN], n), bench_median(samples[WHAT_IF], n),
+           (double)bench_median(samples[EXPLAIN_RATIO], n) / 1000,
+           (double)bench_median(samples[WHAT_IF_RATIO], n) / 1000);
+    free(changed);
+}
+
+static int run_why(char **argv)
+{
+    size_t length = 0;
+    char *body = read_graph(argv[0], &length);
+
+    node = argv[1];
+    proto_start();
+    measure_why(argv[0], body, length);
+    free(body);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc == 4 && strcmp(argv[1], "why") == 0)
+        return run_why(argv + 2);
+
     const struct question *question = argc > 2 ? find_question(argv[1]) : NULL;
 
     if (question == NULL) {
-        fputs("usage: bench flow|request|budget|frontier GRAPH...\n", stderr);
+        fputs("usage: bench flow|request|budget|frontier GRAPH...\n"
+              "       bench why GRAPH NODE\n",
+              stderr);
         return 2;
     }
     proto_start();

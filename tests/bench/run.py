@@ -24,6 +24,7 @@ GRAPHS = ["llama_2l_sac", "llama_8b_8l", "llama_8b_8l_sac", "gpt2_4l_0",
           "t5_2l", "resnet18", "unet", "autoparallel_llama_3l_stage_auto",
           "ap_llama2l_1d_s2_acnone", "ap_dsv3_2l_s1_fsdp"]
 CHAINS = ["chain:100000", "chain:1000000"]
+WHY = [("llama_8b_8l_sac", "_unsafe_view_3"), ("gpt2_4l_0", "mm"), ("chain:100000", "m100")]
 HTTP_SECONDS = 2.0
 CORE = ["classify", "network", "flow", "extract", "verify"]
 PHASES = ["decode", *CORE, "encode"]
@@ -179,6 +180,22 @@ def request_tables(files):
           ["graph", "nodes", "document", "memory", *PHASES, "total"], rows)
 
 
+def why_table(files):
+    """Explaining a node solves up to three plans, a what-if two; what they cost beside one plan request."""
+    rows = []
+    for graph, node in WHY:
+        done = subprocess.run([BENCH, "why", files.get(graph, graph), node], check=True, text=True, stdout=subprocess.PIPE)
+        line = json.loads(done.stdout)
+        rows.append([graph, node, ms(line["plan_ns"]), ms(line["explain_ns"]), f"{line['explain_ratio']:.2f}",
+                     f"{3 / line['explain_ratio']:.2f}", ms(line["what_if_ns"]), f"{line['what_if_ratio']:.2f}",
+                     f"{2 / line['what_if_ratio']:.2f}"])
+    table("A node explained (with both its choices) and a what-if, in ms, as "
+          "whole requests beside plan requests in turn; from scratch they are "
+          "three and two plan requests",
+          ["graph", "node", "plan", "explain", "explain/plan", "3 plans/explain",
+           "what-if", "what-if/plan", "2 plans/what-if"], rows)
+
+
 def main():
     files = unpack_graphs()
     with open("/proc/cpuinfo", encoding="utf-8") as file:
@@ -188,6 +205,7 @@ def main():
     flow_table(files)
     budget_table(files)
     request_tables(files)
+    why_table(files)
     return 0
 
 

@@ -3,15 +3,14 @@
  *
  * Reads a line {"solver", "memory", "runtime", "budget"} on stdin and answers
  * with {"keep": [indices], "divides_by_zero": bool, "steps": n}. Solvers: dp,
- * greedy, ilp, hirschberg, hirschberg_off_by_one (as PyTorch has it). "fail_at":
- * n makes the n-th allocation of the job fail; "max_steps" bounds it; the answer
- * is then {"status": code}.
+ * greedy, ilp, hirschberg, hirschberg_off_by_one (as PyTorch has it).
+ * "fail_at": n makes the n-th allocation of the job fail; "max_steps" bounds
+ * it; the answer is then {"status": code}.
  */
 #include "knapsack.h"
 
-#include <jansson.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "lines.h"
+
 #include <string.h>
 
 struct allocator {
@@ -78,12 +77,11 @@ static json_t *answer_line(json_t *line)
 {
     struct allocator a = {
         .fail_at = json_integer_value(json_object_get(line, "fail_at"))};
-    struct remat_limits limits = {
-        .allocate = allocate,
-        .release = release,
-        .context = &a,
-        .n_steps =
-            (uint64_t)json_integer_value(json_object_get(line, "max_steps"))};
+    struct remat_limits limits = {.allocate = allocate,
+                                  .release = release,
+                                  .context = &a,
+                                  .n_steps = (uint64_t)json_integer_value(
+                                      json_object_get(line, "max_steps"))};
     double *memory = numbers(json_object_get(line, "memory"));
     double *runtime = numbers(json_object_get(line, "runtime"));
     struct remat_items items = {
@@ -109,25 +107,5 @@ static json_t *answer_line(json_t *line)
 
 int main(void)
 {
-    char *text = NULL;
-    size_t capacity = 0;
-    ssize_t length;
-
-    while ((length = getline(&text, &capacity, stdin)) > 0) {
-        json_t *line = json_loadb(text, (size_t)length, 0, NULL);
-        json_t *result;
-
-        if (line == NULL) {
-            fputs("knapsack_lines: not JSON\n", stderr);
-            return EXIT_FAILURE;
-        }
-        result = answer_line(line);
-        json_dumpf(result, stdout, JSON_COMPACT);
-        putchar('\n');
-        fflush(stdout);
-        json_decref(result);
-        json_decref(line);
-    }
-    free(text);
-    return EXIT_SUCCESS;
+    return lines_run(answer_line);
 }

@@ -10,8 +10,7 @@ import unittest
 import engine
 from lines import Lines
 
-COUNTS = {"quick": 400, "full": 4000, "torture": 40000}
-N = COUNTS[engine.LEVEL]
+N = engine.at_level(quick=400, full=4000, torture=40000)
 HERE = os.path.dirname(os.path.abspath(__file__))
 PARTS = 10000
 

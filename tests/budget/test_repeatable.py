@@ -17,7 +17,7 @@ import oracle     # noqa: E402
 import reference  # noqa: E402
 
 generate.use_table(reference.TABLE)
-N_GRAPHS = {"quick": 400, "full": 3000, "torture": 30000}[engine.LEVEL]
+N_GRAPHS = {"quick": 400, "full": 2000, "torture": 30000}[engine.LEVEL]
 BUDGETS = (0, 0.1, 0.4, 0.8)
 
 
@@ -40,6 +40,8 @@ class Repeatable(unittest.TestCase):
                     node.pop("memory_budget", None)
                 options = {**options, "explain": "full", "compat": False, "profile": "pytorch", "impure_random": False}
                 graph = oracle.Graph(document, reference.TABLE)
+                if not unrepeatable(graph, {}):
+                    continue  # whatever its tags become, there is nothing that a plan could do wrong here
                 for budget in BUDGETS:
                     answer = planner.ask(document, {**options, "activation_memory_budget": budget}).doc
                     if answer.get("outcome") != "plan" or (budget > 0 and len(answer.get("cuts", ())) < 2):

@@ -7,16 +7,16 @@
 
 #include <string.h>
 
-static const struct remat_diagnostic *only(const struct remat_plan *plan,
-                                           enum remat_outcome outcome,
-                                           const char *code)
+static const struct remat_diagnostic *first(const struct remat_plan *plan,
+                                            enum remat_outcome outcome,
+                                            const char *code)
 {
     ck_assert_int_eq(plan->outcome, outcome);
     ck_assert_uint_eq(plan->saved.n, 0);
     ck_assert_uint_eq(plan->saved_sym.n, 0);
     ck_assert_uint_eq(plan->saved_opaque.n, 0);
     ck_assert_uint_eq(plan->recomputed.n, 0);
-    ck_assert_uint_eq(plan->n_diagnostics, 1);
+    ck_assert_uint_ge(plan->n_diagnostics, 1); /* warnings may follow */
     ck_assert_str_eq(plan->diagnostics->code, code);
     ck_assert_int_eq(plan->diagnostics->severity, REMAT_ERROR);
     ck_assert_ptr_nonnull(plan->diagnostics->message);
@@ -46,13 +46,13 @@ START_TEST(a_tag_apart_from_its_getitem)
     item = remat_graph_find(b.job, "item");
     plan = gb_solve(&b, NULL);
     ck_assert_msg(plan != NULL, "%s", b.err.detail);
-    d = only(plan, REMAT_INFINITE_FLOW, "infinite-flow");
+    d = first(plan, REMAT_INFINITE_FLOW, "infinite-flow");
     ck_assert(plan->cuts[0].unbounded);
     ck_assert_uint_eq(d->n_path, 4);
     step_is(&d->path[0], pair, REMAT_SIDE_IN, REMAT_ORIGIN_ANNOTATION,
             "must_save");
     step_is(&d->path[1], pair, REMAT_SIDE_OUT, REMAT_ORIGIN_INTRINSIC,
-            "several values");
+            "returns a tuple");
     step_is(&d->path[2], item, REMAT_SIDE_IN, REMAT_ORIGIN_DATAFLOW, "pair");
     step_is(&d->path[3], REMAT_NONE, REMAT_SIDE_NONE, REMAT_ORIGIN_ANNOTATION,
             "prefer_recompute");
@@ -72,7 +72,7 @@ START_TEST(a_forward_output_that_depends_on_a_tangent)
     gb_misplaced(&b);
     plan = gb_solve(&b, NULL);
     ck_assert_msg(plan != NULL, "%s", b.err.detail);
-    d = only(plan, REMAT_INVALID_OUTPUT, "invalid-output");
+    d = first(plan, REMAT_INVALID_OUTPUT, "invalid-output");
     ck_assert_uint_eq(plan->n_cuts, 0);
     ck_assert_uint_eq(d->node, remat_graph_find(b.job, "g"));
     ck_assert(d->has_counts);
@@ -107,7 +107,7 @@ START_TEST(views_under_recompute_views)
     gb_output(&b, 1, 2, (remat_node[]){y, gradient});
     plan = gb_solve(&b, &options);
     ck_assert_msg(plan != NULL, "%s", b.err.detail);
-    d = only(plan, REMAT_INFINITE_FLOW, "infinite-flow");
+    d = first(plan, REMAT_INFINITE_FLOW, "infinite-flow");
     ck_assert_uint_eq(d->n_path, 6);
     step_is(&d->path[0], m, REMAT_SIDE_IN, REMAT_ORIGIN_HEURISTIC, "list");
     step_is(&d->path[3], view, REMAT_SIDE_OUT, REMAT_ORIGIN_HEURISTIC, "view");
@@ -131,7 +131,7 @@ START_TEST(an_input_that_cannot_be_saved)
     gb_output(&b, 0, 1, &gradient);
     plan = gb_solve(&b, NULL);
     ck_assert_msg(plan != NULL, "%s", b.err.detail);
-    d = only(plan, REMAT_INFINITE_FLOW, "infinite-flow");
+    d = first(plan, REMAT_INFINITE_FLOW, "infinite-flow");
     step_is(&d->path[0], x, REMAT_SIDE_IN, REMAT_ORIGIN_INTRINSIC, "input");
     gb_free(&b);
 }
@@ -154,7 +154,7 @@ START_TEST(an_operator_pinned_to_the_forward_as_a_gradient)
     gb_output(&b, 0, 1, &gradient);
     plan = gb_solve(&b, NULL);
     ck_assert_msg(plan != NULL, "%s", b.err.detail);
-    d = only(plan, REMAT_INVALID_OUTPUT, "invalid-output");
+    d = first(plan, REMAT_INVALID_OUTPUT, "invalid-output");
     ck_assert_uint_eq(d->node, gradient);
     ck_assert_uint_eq(d->path[d->n_path - 1].node, pinned);
     gb_free(&b);

@@ -1,8 +1,8 @@
 # level: quick
 """What surrounds the programs: the demo, install, packages, the image's check.
 
-The image itself needs root, namespaces and a Debian mirror, so `make
-image-check` tries it; here the check's own eyes are tried.
+The image itself is tried by test_image.py, which needs root and a Debian
+mirror; here the check's own eyes are tried.
 """
 import contextlib
 import importlib.util
@@ -184,7 +184,8 @@ class Image(Temporary):
     def test_dockerfile_is_understood(self):
         names = [name for _, name, _ in self.instructions()]
         self.assertEqual(names.count("FROM"), 2)
-        for name in ("ENTRYPOINT", "HEALTHCHECK", "USER", "STOPSIGNAL"):
+        for name in ("ENTRYPOINT", "HEALTHCHECK", "USER", "STOPSIGNAL",
+                     "VOLUME"):
             self.assertEqual(names.count(name), 1, name)
 
     def test_copied_files_are_in_the_context(self):

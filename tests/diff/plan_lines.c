@@ -21,6 +21,8 @@ static const char *kind_name(enum proto_result result)
     case PROTO_NO_PLAN:
         return "no-plan";
     case PROTO_PROBLEM:
+    case PROTO_KNOWN:
+    case PROTO_DEFERRED:
         break;
     }
     return "problem";

@@ -6,8 +6,7 @@ import unittest
 import engine
 import brute
 
-COUNTS = {"quick": 300, "full": 4000, "torture": 60000}
-N_GRAPHS = int(os.environ.get("REMAT_SMALL_GRAPHS", COUNTS[engine.LEVEL]))
+N_GRAPHS = int(os.environ.get("REMAT_SMALL_GRAPHS", engine.at_level(quick=300, full=4000, torture=60000)))
 
 
 class Brute(unittest.TestCase):

@@ -2,7 +2,8 @@
 """The commands of README.md do what it says.
 
 A block fenced as "sh example" runs in order, in one folder, against a daemon;
-the README's address is replaced by the daemon's. A following block fenced as
+the README's address is replaced by the daemon's, and the ports of daemons that
+an example starts itself by free ones. A following block fenced as
 "text answer" is what the example prints, character by character, but for "…",
 which stands for any text. Flags, status codes and links are held against the
 programs and the tree.
@@ -11,12 +12,14 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import tempfile
 import unittest
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ADDRESS = "127.0.0.1:7433"
+OWN_PORTS = (":7434", ":7443")
 DOCUMENTS = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md")
 
 
@@ -37,6 +40,11 @@ def examples(text):
              if i + 1 < len(blocks) and blocks[i + 1][0] == "text answer"
              else None)
             for i, (info, body) in enumerate(blocks) if info == "sh example"]
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return f":{probe.getsockname()[1]}"
 
 
 def pattern(expected):
@@ -65,12 +73,26 @@ class Readme(unittest.TestCase):
         cls.folder.cleanup()
 
     def run_example(self, commands):
-        done = subprocess.run(
-            ["sh", "-eu", "-c", commands.replace(ADDRESS, self.address)],
-            cwd=self.folder.name, stdin=subprocess.DEVNULL, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60,
-            check=False)
-        return done
+        """(exit code, output, errors), with the README's addresses."""
+        ports = {port: free_port() for port in OWN_PORTS}
+        ports[ADDRESS] = self.address
+        for told, real in ports.items():
+            commands = commands.replace(told, real)
+        process = subprocess.Popen(
+            ["sh", "-eu", "-c", commands], cwd=self.folder.name, text=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, start_new_session=True)
+        try:
+            out, err = process.communicate(timeout=60)
+        finally:
+            try:
+                os.killpg(process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+            process.wait()
+        for told, real in ports.items():
+            out = out.replace(real, told)
+        return process.returncode, out, err
 
     def test_examples(self):
         found = examples(read("README.md"))
@@ -78,11 +100,9 @@ class Readme(unittest.TestCase):
         self.assertGreaterEqual(sum(e is not None for _, e in found), 3)
         for commands, expected in found:
             with self.subTest(commands):
-                done = self.run_example(commands)
-                self.assertEqual(done.returncode, 0,
-                                 done.stdout + done.stderr)
+                code, printed, errors = self.run_example(commands)
+                self.assertEqual(code, 0, printed + errors)
                 if expected is not None:
-                    printed = done.stdout.replace(self.address, ADDRESS)
                     self.assertIsNotNone(
                         pattern(expected).fullmatch(printed),
                         "prints:\n" + printed + "\nnot:\n" + expected)
@@ -123,6 +143,25 @@ class Documents(unittest.TestCase):
                         self.assertTrue(f"`{layer}/{name}`" in text,
                                         "not in ARCHITECTURE.md")
 
+    def test_architecture_names_what_suites_share(self):
+        """Programs of tests, deploy and examples; suites are named test_*."""
+        text = read("ARCHITECTURE.md")
+        found = 0
+        for top in ("tests", "deploy", "examples", "proto/python"):
+            for folder, folders, names in os.walk(os.path.join(TOP, top)):
+                folders[:] = [f for f in folders if f not in (
+                    "data", "build", "__pycache__") and f[0] != "."]
+                for name in names:
+                    if name.startswith("test_") or not name.endswith(
+                            (".c", ".h", ".py", ".sh", ".mk")):
+                        continue
+                    found += 1
+                    path = os.path.relpath(os.path.join(folder, name), TOP)
+                    with self.subTest(path):
+                        self.assertTrue(f"`{path}`" in text,
+                                        "not in ARCHITECTURE.md")
+        self.assertGreater(found, 80)
+
     def flags_in_help(self, program, *arguments):
         done = subprocess.run(
             [os.path.join(TOP, "build", program), *arguments, "--help"],
@@ -134,6 +173,21 @@ class Documents(unittest.TestCase):
         table = read("README.md").split("<!-- flags of rematd -->")[1]
         told = set(re.findall(r"`(--[a-z][a-z-]+)", table))
         self.assertEqual(told, self.flags_in_help("rematd"))
+
+    def test_every_problem_has_a_page_and_a_test(self):
+        with open(os.path.join(TOP, "proto", "include", "proto.h"), encoding="utf-8") as file:
+            codes = dict(re.findall(r'X\(PROTO_\w+,\s*"([a-z-]+)", (\d+),', file.read()))
+        del codes["ok"]
+        with open(os.path.join(TOP, "proto", "problems.md"), encoding="utf-8") as file:
+            pages = dict(re.findall(r"^## ([a-z-]+)\n(\d+)\. \S", file.read(), re.M))
+        self.assertEqual(pages, codes)
+        tests = ""
+        for folder in ("server", "proto", "ranks", "faults"):
+            for name in sorted(os.listdir(os.path.join(TOP, "tests", folder))):
+                if name.startswith("test_"):
+                    with open(os.path.join(TOP, "tests", folder, name), encoding="utf-8") as file:
+                        tests += file.read()
+        self.assertEqual([code for code in codes if not re.search(f'["`= ]{code}["`, ]', tests)], [])
 
     def test_problem_codes(self):
         """The README lists every stable code with its status."""
@@ -165,7 +219,7 @@ class Documents(unittest.TestCase):
                 ("stage_recomputation", {"stage_size_gib": None}),
                 ("fsdp_all_gather", {"reshard_after_forward": True}),
                 ("autoparallel", {"stage_size_gib": None}),
-                ("repair_tags", {})):
+                ("repair_tags", {}), ("set_tags", {"tags": {}})):
             asked[name] = ("--passes", json.dumps([{"pass": name, **fields}]))
         step = fences(read("README.md"))
         step = next(body for _, body in step if "cat >step.json" in body)

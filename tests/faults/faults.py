@@ -6,15 +6,16 @@ on, the test fails and the fault has to be adapted, or replaced by one that hurt
 
 FAULTS = [
     # ---- the network: weights
-    ("network.c", "distance clamped at 2 instead of 1", "        k = 1;", "        k = 2;"),
+    ("network.c", "distance clamped at 2 instead of 1", "    if (dist < 1)\n        return 1;", "    if (dist < 1)\n        return 2;"),
     ("network.c", "a fused value's weight is not doubled", "        weight *= 2;", "        weight *= 1;"),
     ("network.c", "a symbolic float weighs 1", "SYM_FLOAT ? 4 : 1;", "SYM_FLOAT ? 1 : 1;"),
-    ("network.c", "a tuple can be saved for nothing", "is_free_object(g, v) ? 0 : REMAT_INFINITE;", "is_free_object(g, v) ? 0 : 0;"),
-    ("network.c", "an opaque value costs one", "is_free_object(g, v) ? 0 : REMAT_INFINITE;", "is_free_object(g, v) ? 1 : REMAT_INFINITE;"),
-    ("network.c", "a parameter costs one", "g->is_static[v])\n        return 0;", "g->is_static[v])\n        return 1;"),
+    ("network.c", "a tuple can be saved for nothing", ": REMAT_WEIGHT_NO_TENSOR;", ": REMAT_WEIGHT_OBJECT;"),
+    ("network.c", "an opaque value costs one", "    case REMAT_WEIGHT_OBJECT:\n    case", "    case REMAT_WEIGHT_OBJECT:\n        return 1;\n    case"),
+    ("network.c", "a parameter costs one", "    case REMAT_WEIGHT_STATIC:\n        return 0;",
+     "        return 0;\n    case REMAT_WEIGHT_STATIC:\n        return 1;"),
     ("network.c", "a view may be saved although views are recomputed",
-     "REMAT_VIEW))\n        return REMAT_INFINITE;", "REMAT_VIEW))\n        return 1;"),
-    ("network.c", "distance is off by one", "powers[k];", "powers[k - 1];"),
+     "REMAT_VIEW))\n        return REMAT_WEIGHT_VIEW;", "REMAT_VIEW))\n        return REMAT_WEIGHT_SYMBOL;"),
+    ("network.c", "distance is off by one", "last ? last : dist;", "last ? last : dist - 1;"),
     # ---- the network: edges
     ("network.c", "the edge to the first user is dropped",
      "    REMAT_FOR_USERS (w, v, i)\n", "    REMAT_FOR_USERS(w, v, i) if (i > w->users.begin[v])\n"),
@@ -67,7 +68,7 @@ FAULTS = [
     ("maxflow.c", "whatever was searched in vain counts as dead", "            if (s->dist[to] == 0)\n                return;",
      "            if (s->dist[to] == 0)\n                continue;"),
     ("extract.c", "what the backward does not read is passed on all the same",
-     "        if (is_read(w, s, v) && !(drop_states && is_backward_state(w, v)))", "        if (!(drop_states && is_backward_state(w, v)))"),
+     "        if (is_read(w, s, v) && !is_given_anyway(w, v) &&", "        if (!is_given_anyway(w, v) &&"),
     ("extract.c", "one value too many is dropped", "    list->n = n;", "    list->n = n > 1 ? n - 1 : n;"),
     ("extract.c", "every forward node counts as recomputed", "forward->kept[v] && backward->kept[v] && remat", "forward->kept[v] && remat"),
     ("extract.c", "the last recomputed node is not listed", "    *recomputed = view(&list);",
@@ -81,4 +82,10 @@ FAULTS = [
      "        b->binding[b->n_binding] = b->where[number];"),
     ("extract.c", "unchecked values are put first", "        else if (!remat_spec(w->g, saved->at[i])->no_vc_check)",
      "        else if (remat_spec(w->g, saved->at[i])->no_vc_check)"),
+    # ---- conflicts
+    ("conflicts.c", "conflicts may begin anywhere", "is_start[k] = b->is_start[v];", "is_start[k] = true;"),
+    ("conflicts.c", "conflicts may end anywhere", "is_end[k] = b->is_end[v];", "is_end[k] = true;"),
+    ("conflict_flow.c", "paths are not taken down", "            f->is_used[u] = true;", "            f->is_used[u] = false;"),
+    ("diagnose_infinite.c", "a conflict skips where its first value is passed on",
+     "if (remat_is_infinite_through(net, nodes[i]))", "if (i > 0 && remat_is_infinite_through(net, nodes[i]))"),
 ]

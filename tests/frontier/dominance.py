@@ -130,17 +130,36 @@ def percent(part):
     return "0" if part == 0 else f"{100 * part:.1f} %"
 
 
-def main():
-    print("| graph | points | PyTorch plans compared | strictly better | fewer bytes, most | fewer FLOPs, most | not compared |")
-    print("|---|---|---|---|---|---|---|")
+def table(all_rows):
+    """The lines of the README's table."""
+    yield "| graph | points | PyTorch plans compared | strictly better | fewer bytes, most | fewer FLOPs, most | not compared |"
+    yield "|---|---|---|---|---|---|---|"
     sums = [0, 0, 0]
-    for row in rows():
+    for row in all_rows:
         better = row.better()
         gains = [gain(p, b, f) for b, f, p in better] or [(0, 0)]
         sums = [a + b for a, b in zip(sums, (len(row.compared), len(better), len(row.broken)))]
-        print(f"| {row.name} | {len(row.frontier['points'])} | {len(row.compared)} | {len(better)} | "
-              f"{percent(max(g[0] for g in gains))} | {percent(max(g[1] for g in gains))} | {len(row.broken)} |")
-    print(f"| all | | {sums[0]} | {sums[1]} | | | {sums[2]} |")
+        yield (f"| {row.name} | {len(row.frontier['points'])} | {len(row.compared)} | {len(better)} | "
+               f"{percent(max(g[0] for g in gains))} | {percent(max(g[1] for g in gains))} | {len(row.broken)} |")
+    yield f"| all | | {sums[0]} | {sums[1]} | | | {sums[2]} |"
+
+
+def label(result_name):
+    """budget_0.5_dp_testing: "0.5 testing"; what is PyTorch's default is left out."""
+    _, budget, solver, estimator = result_name.split("_")
+    return " ".join([f"{float(budget):g}"] + [word for word in (solver, estimator) if word not in ("dp", "flops")])
+
+
+def left_out(all_rows):
+    """The lines that list the plans that are not compared."""
+    for row in all_rows:
+        if row.broken:
+            yield f"- {row.name}: {', '.join(label(name) for name, _ in row.broken)}"
+
+
+def main():
+    found = list(rows())
+    print("\n".join([*table(found), *left_out(found)]))
 
 
 if __name__ == "__main__":

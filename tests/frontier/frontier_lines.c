@@ -1,17 +1,15 @@
 /*
  * frontier_lines: frontiers of many graphs in one process, for tests.
  *
- * Reads a line {"graph", "options"} on stdin and answers with a line {"outcome",
- * "points", "diagnostics", "steps", "allocations"}; a point has the lists of its
- * plan. Of the options only booleans and "profile" are read. "fail_at": n makes
- * the n-th allocation of the frontier fail, "max_steps": n bounds it; the answer
- * is then {"status", "detail"}. "brief": true leaves the lists out. "seconds"
- * is the processor time of the frontier.
+ * Reads a line {"graph", "options"} on stdin and answers with a line
+ * {"outcome", "points", "diagnostics", "steps", "allocations"}; a point has the
+ * lists of its plan. Of the options only booleans and "profile" are read.
+ * "fail_at": n makes the n-th allocation of the frontier fail, "max_steps": n
+ * bounds it; the answer is then {"status", "detail"}. "brief": true leaves the
+ * lists out. "seconds" is the processor time of the frontier.
  */
-#include "decode.h"
+#include "lines_graph.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -38,30 +36,7 @@ static void release(void *context, void *chunk, size_t n_bytes)
     free(chunk);
 }
 
-static void broken(const char *what)
-{
-    fprintf(stderr, "frontier_lines: %s\n", what);
-    exit(EXIT_FAILURE);
-}
-
 /* ---- input ---- */
-
-static void decode_graph(struct run *run, json_t *graph)
-{
-    struct proto_limits limits;
-    struct proto_budget budget = {0};
-    struct proto_problem problem = {0};
-    struct proto_parts parts;
-    struct proto_decoder decoder = {.job = run->job,
-                                    .budget = &budget,
-                                    .problem = &problem,
-                                    .limits = &limits};
-
-    proto_limits_init(&limits);
-    if (!proto_decode_parts(&problem, graph, NULL, NULL, &parts) ||
-        !proto_decode_graph(&decoder, &parts))
-        broken(problem.detail);
-}
 
 static struct remat_options read_options(json_t *json)
 {
@@ -69,8 +44,8 @@ static struct remat_options read_options(json_t *json)
     struct remat_options options;
 
     remat_options_init(&options);
-#define X(name, value)                                                         \
-    if (json_object_get(json, #name) != NULL)                                  \
+#define X(name, value)                        \
+    if (json_object_get(json, #name) != NULL) \
         options.name = json_is_true(json_object_get(json, #name));
     REMAT_BOOL_OPTION_MAP(X)
 #undef X
@@ -169,44 +144,27 @@ static json_t *solve(struct run *run, json_t *line)
     return answer;
 }
 
-static void answer_line(json_t *line)
+static json_t *answer_line(json_t *line)
 {
-    struct run run = {
-        .fail_at = json_integer_value(json_object_get(line, "fail_at"))};
-    struct remat_limits limits = {
-        .allocate = allocate,
-        .release = release,
-        .context = &run,
-        .n_steps =
-            (uint64_t)json_integer_value(json_object_get(line, "max_steps"))};
+    struct run run = {.fail_at =
+                          json_integer_value(json_object_get(line, "fail_at"))};
+    struct remat_limits limits = {.allocate = allocate,
+                                  .release = release,
+                                  .context = &run,
+                                  .n_steps = (uint64_t)json_integer_value(
+                                      json_object_get(line, "max_steps"))};
     json_t *answer;
 
     run.job = remat_job_new(&limits);
     if (run.job == NULL)
-        broken("no memory");
-    decode_graph(&run, json_object_get(line, "graph"));
+        lines_broken("no memory");
+    lines_decode_graph(run.job, json_object_get(line, "graph"));
     answer = solve(&run, line);
-    json_dumpf(answer, stdout, JSON_COMPACT);
-    putchar('\n');
-    fflush(stdout);
-    json_decref(answer);
     remat_job_free(run.job);
+    return answer;
 }
 
 int main(void)
 {
-    char *text = NULL;
-    size_t capacity = 0;
-    ssize_t length;
-
-    while ((length = getline(&text, &capacity, stdin)) > 0) {
-        json_t *line = json_loadb(text, (size_t)length, 0, NULL);
-
-        if (line == NULL)
-            broken("not JSON");
-        answer_line(line);
-        json_decref(line);
-    }
-    free(text);
-    return EXIT_SUCCESS;
+    return lines_run(answer_line);
 }

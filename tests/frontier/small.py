@@ -74,7 +74,7 @@ class Problem:
             return True
         return d.get("recompute") != "must_save" and "no_recompute" not in d.get("traits", ()) and d["target"] != "aten.bernoulli.default"
 
-    def savable(self, d):
+    def may_save(self, d):
         return not self.wants(d) and "shape" in d["val"]
 
     def bytes(self, d):
@@ -99,7 +99,7 @@ class Problem:
         return sum(self.bytes(self.nodes[n]) for n in saved), sum(self.flops.get(n, 0) for n in again)
 
     def all_costs(self):
-        names = [n for n, d in self.nodes.items() if n[0] in "pf" and self.savable(d)]
+        names = [n for n, d in self.nodes.items() if n[0] in "pf" and self.may_save(d)]
         costs = set()
         for mask in range(1 << len(names)):
             cost = self.cost({n for i, n in enumerate(names) if mask >> i & 1})

@@ -11,8 +11,7 @@ import engine  # noqa: E402
 import small  # noqa: E402
 from lines import Lines  # noqa: E402
 
-COUNTS = {"quick": 250, "full": 3000, "torture": 40000}
-N_GRAPHS = int(os.environ.get("REMAT_SMALL_GRAPHS", COUNTS[engine.LEVEL]))
+N_GRAPHS = int(os.environ.get("REMAT_SMALL_GRAPHS", engine.at_level(quick=250, full=3000, torture=40000)))
 
 
 class Brute(unittest.TestCase):

@@ -81,6 +81,13 @@ class Corpus(unittest.TestCase):
                     self.assertLessEqual(first[1], flops)
                     self.assertLessEqual(last[0], saved)
 
+    def test_the_readme_says_so(self):
+        """Its table, and its list of what is not compared."""
+        with open(os.path.join(HERE, "..", "..", "README.md"), encoding="utf-8") as f:
+            text = f.read()
+        self.assertIn("\n".join(dominance.table(self.rows)), text)
+        self.assertIn("\n".join(dominance.left_out(self.rows)), text)
+
     def test_time(self):
         """The whole frontier in a tenth of what PyTorch took for one point, on the largest graph it was asked budgets of."""
         row = next(r for r in self.rows if r.name == "llama_8b_8l")

@@ -16,8 +16,7 @@ import generate  # noqa: E402
 import small  # noqa: E402
 from lines import Lines  # noqa: E402
 
-COUNTS = {"quick": 200, "full": 1000, "torture": 50000}
-N_GRAPHS = int(os.environ.get("REMAT_GRAPHS", COUNTS[engine.LEVEL]))
+N_GRAPHS = int(os.environ.get("REMAT_GRAPHS", engine.at_level(quick=200, full=1000, torture=50000)))
 BOOLEANS = ("aggressive_recomputation", "recompute_views", "treat_parameters_as_free_to_save", "impure_random",
             "unsafe_allow_optimization_of_collectives", "is_non_builtin_to_include")
 

@@ -1,7 +1,9 @@
 /*
  * fuzz_decode: any bytes as a request body. Whatever they are, there is an
  * answer within the limits, it has either a body or a problem, both are
- * well-formed JSON, and asking again gives the same bytes.
+ * well-formed JSON, and asking again gives the same bytes. Exports of the same
+ * bytes keep to that too, and so do the reader of PyTorch's traces and what is
+ * asked about a job with such a body.
  */
 #include "proto.h"
 
@@ -63,6 +65,52 @@ static void check_answer(const struct proto_request *request,
         check_json(answer->body, answer->length);
 }
 
+/* What the calls about a job make of a job with such a body. */
+static void try_as_body_of_job(const struct proto_env *env,
+                               const struct proto_request *request)
+{
+    struct proto_request other = *request;
+    struct proto_answer answer;
+
+    other.format = PROTO_JSON;
+    other.is_of_job = true;
+    proto_plan(env, &other, &answer);
+    check_answer(&other, &answer, env->limits.memory_bytes);
+    proto_answer_release(&answer);
+    proto_what_if(env, &other, &answer);
+    check_answer(&other, &answer, env->limits.memory_bytes);
+    proto_answer_release(&answer);
+    proto_node(env, &other, "x", &answer);
+    check_answer(&other, &answer, env->limits.memory_bytes);
+    proto_answer_release(&answer);
+    proto_report(env, &other, PROTO_REPORT_FRAGMENT, &answer);
+    require((answer.result == PROTO_PROBLEM) == (answer.body == NULL));
+    proto_answer_release(&answer);
+}
+
+/* What other calls make of the same bytes. */
+static void try_others(const struct proto_env *env,
+                       const struct proto_request *request)
+{
+    static const struct proto_export_params exports[] = {
+        {.as = "min-cut-information"},
+        {.as = "dot"},
+        {.as = "dimacs", .around = "x"}};
+    struct proto_request other = *request;
+    struct proto_answer answer;
+
+    for (size_t i = 0; i < sizeof exports / sizeof exports[0]; i++) {
+        other.format = i == 0 ? PROTO_JSON : PROTO_TEXT;
+        proto_export(env, &other, &exports[i], &answer);
+        check_answer(&other, &answer, env->limits.memory_bytes);
+        proto_answer_release(&answer);
+    }
+    other.format = PROTO_TEXT;
+    proto_explain(env, &other, &answer);
+    check_answer(&other, &answer, env->limits.memory_bytes);
+    proto_answer_release(&answer);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const struct proto_env env = {.limits = {.body_bytes = 1 << 20,
@@ -84,6 +132,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     request.format = PROTO_TEXT;
     proto_plan(&env, &request, &text);
     check_answer(&request, &text, env.limits.memory_bytes);
+    try_others(&env, &request);
+    try_as_body_of_job(&env, &request);
     proto_answer_release(&text);
     proto_answer_release(&again);
     proto_answer_release(&first);

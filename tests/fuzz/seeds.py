@@ -1,4 +1,5 @@
-"""Seeds of the fuzz targets: every case of tests/data/cases, as JSON and as a program (tests/support/fuzz_program.h)."""
+"""Seeds of the fuzz targets: every case of tests/data/cases, as JSON and as a program (tests/support/fuzz_program.h); traces."""
+import gzip
 import json
 import os
 import sys
@@ -85,10 +86,45 @@ def program(document, bits):
     return head + outputs + b"".join(record(d, at) for d in nodes)
 
 
+def write_codec(folder):
+    """Compressed bodies; the first byte says which coding and in which pieces."""
+    os.makedirs(folder, exist_ok=True)
+    raw, run = 0, 1  # kinds of zstd blocks
+
+    def block(kind, size, content, last):
+        return (size << 3 | kind << 1 | last).to_bytes(3, "little") + content
+
+    frame = b"\x28\xb5\x2f\xfd\x00\x58"
+    text = b'{"schema": "remat/graph/v1", "nodes": []}' * 20
+    bodies = {
+        "gzip": b"\x10" + gzip.compress(text, mtime=0), "members": b"\x20" + gzip.compress(b"{", mtime=0) * 3,
+        "stored": b"\x40" + gzip.compress(text, 0, mtime=0), "bomb": b"\xfe" + gzip.compress(bytes(4 << 20), mtime=0),
+        "zstd": b"\x11" + frame + block(raw, len(text), text, 1), "runs": b"\x21" + frame + block(run, 9000, b"x", 0) * 9 + block(raw, 0, b"", 1),
+        "skipped": b"\x41\x50\x2a\x4d\x18\x03\0\0\0abc" + frame + block(raw, 3, b"abc", 1),
+        "window": b"\xff" + frame[:5] + b"\x70" + block(raw, 3, b"abc", 1)}
+    for name, content in bodies.items():
+        with open(os.path.join(folder, name), "wb") as f:
+            f.write(content)
+
+
+def write_traces(folder):
+    """PyTorch's artifact, whole but small: what is left of a sample when most of its nodes are taken out, and each part alone."""
+    whole = json.loads(data.trace_text("llama_sac"))
+    names = set(whole["Recomputable Banned Nodes Order"][:4]) | set(list(whole["Joint Graph Node Information"])[:6])
+    whole["Joint Graph Node Information"] = {k: v for k, v in whole["Joint Graph Node Information"].items() if k in names}
+    whole["Joint Graph Edges"]["Edges"] = whole["Joint Graph Edges"]["Edges"][:8]
+    whole["Min Cut Solution Saved Values"] = whole["Min Cut Solution Saved Values"][:5]
+    for key, value in {"": whole, **{key: {key: value} for key, value in whole.items()}}.items():
+        with open(os.path.join(folder, "trace" + "".join(c for c in key if c.isalpha())), "w", encoding="utf-8") as f:
+            json.dump(value or whole, f, separators=(",", ":"))
+
+
 def write(folder):
-    """Seeds for every target below `folder`: decode, graph, solve."""
+    """Seeds for every target below `folder`: codec, decode, graph, solve."""
+    write_codec(os.path.join(folder, "codec"))
     for name in ("decode", "graph", "solve"):
         os.makedirs(os.path.join(folder, name), exist_ok=True)
+    write_traces(os.path.join(folder, "decode"))
     for name in data.case_names():
         text = data.case_graph_text(name)
         document, options = json.loads(text), data.case_expected(name).get("options", {})

@@ -13,7 +13,7 @@ SECONDS = int(os.environ.get("REMAT_FUZZ_SECONDS", {"full": 30, "torture": 1200}
 class Fuzz(unittest.TestCase):
     def test_every_target_runs_clean_from_the_cases(self):
         names = smoke.targets()
-        self.assertEqual(sorted(names), ["decode", "graph", "solve"])
+        self.assertEqual(sorted(names), ["codec", "decode", "graph", "solve"])
         failures, report = smoke.smoke(SECONDS)
         print(report)
         self.assertEqual(failures, [])

@@ -4,6 +4,7 @@ copy of the tree with one seeded violation must be refused for that reason."""
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -17,6 +18,26 @@ def make(folder, *targets):
     return subprocess.run(
         ["make", "-s", "VARIANT=release", *targets], cwd=folder, env=clean,
         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600)
+
+
+def hiding(top):
+    """Python files beside scripts that are named as a module of Python's own library, which scripts there then import instead."""
+    return [os.path.join(folder, name) for part in ("tests", "server", "deploy", "examples")
+            for folder, _, names in os.walk(os.path.join(top, part))
+            for name in names
+            if name.endswith(".py") and name[:-3] in sys.stdlib_module_names and "__init__.py" not in names]
+
+
+class PythonNames(unittest.TestCase):
+    def test_none_hides_a_module(self):
+        self.assertEqual(hiding(TOP), [])
+
+    def test_one_would_be_found(self):
+        with tempfile.TemporaryDirectory() as top:
+            os.makedirs(os.path.join(top, "tests", "x"))
+            path = os.path.join(top, "tests", "x", "http.py")
+            open(path, "w", encoding="utf-8").close()
+            self.assertEqual(hiding(top), [path])
 
 
 class Holds(unittest.TestCase):
@@ -46,7 +67,8 @@ class Holds(unittest.TestCase):
 
 
 class Catches(unittest.TestCase):
-    """Each check on a copy of the tree, objects and all, with one fault."""
+    """Each check on a copy of the tree, objects and all where it looks at
+    them, with one fault."""
 
     @classmethod
     def setUpClass(cls):
@@ -64,6 +86,8 @@ class Catches(unittest.TestCase):
             else:
                 shutil.copy2(origin, target)
         os.makedirs(os.path.join(self.folder, "tests"))
+
+    def take_objects(self):
         shutil.copytree(os.path.join(TOP, "build", "release"),
                         os.path.join(self.folder, "build", "release"),
                         ignore=shutil.ignore_patterns("tests", "remat*d"))
@@ -73,6 +97,7 @@ class Catches(unittest.TestCase):
             f.write(text)
 
     def catches(self, check, *words):
+        self.take_objects()
         done = make(self.folder, check)
         self.assertNotEqual(done.returncode, 0, "the fault went unnoticed")
         for word in words:
@@ -113,6 +138,7 @@ class Catches(unittest.TestCase):
         self.assertIn(what, done.stderr)
 
     def test_compiled_dependency(self):
+        self.take_objects()
         self.seed("build/release/core/seeded.d",
                   "build/release/core/seeded.o: core/seeded.c \\\n"
                   " proto/include/proto.h\n")

@@ -1,8 +1,6 @@
 """The engine behind memory_lines, and graphs to hold against it."""
 import json
 import os
-import select
-import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -11,23 +9,11 @@ sys.path[:0] = [os.path.join(os.path.dirname(HERE), part) for part in ("oracle",
 import engine  # noqa: E402
 
 
-class Engine:
+class Engine(engine.LineProgram):
     """One memory_lines process."""
 
-    def __enter__(self):
-        self.process = subprocess.Popen([os.path.join(engine.BUILD, "tests/memory/memory_lines")], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        self.buffer = b""
-        return self
-
-    def __exit__(self, *_):
-        self.process.stdin.close()
-        text = self.process.stderr.read().decode(errors="replace")
-        status = self.process.wait()
-        self.process.stdout.close()
-        self.process.stderr.close()
-        if status != 0:
-            raise engine.EngineDied(f"memory_lines ended with {status}: {text[-3000:]}")
+    def __init__(self):
+        super().__init__("tests/memory/memory_lines", 300)
 
     def ask(self, graph, *asks, **more):
         """The answers to some options about one graph."""
@@ -36,17 +22,7 @@ class Engine:
 
     def ask_text(self, graph_text, *asks, **more):
         line = '{"graph":%s,%s' % (graph_text.replace("\n", " "), json.dumps({"asks": asks, **more})[1:])
-        self.process.stdin.write(line.encode() + b"\n")
-        self.process.stdin.flush()
-        while b"\n" not in self.buffer:
-            data_there = select.select([self.process.stdout], [], [], 300)[0]
-            chunk = os.read(self.process.stdout.fileno(), 1 << 20) if data_there else b""
-            if not chunk:
-                self.process.kill()
-                raise engine.EngineDied("no answer: " + self.process.stderr.read().decode(errors="replace")[-3000:])
-            self.buffer += chunk
-        line, self.buffer = self.buffer.split(b"\n", 1)
-        return json.loads(line)
+        return self.ask_line(line)
 
 
 # ---- block chains ------------------------------------------------------------

@@ -6,17 +6,9 @@
  * holds step by step; or the status and detail of a failure. The graph is read
  * and sealed once. "max_steps": n bounds the steps of all asks.
  */
-#include "decode.h"
+#include "lines_graph.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-static void broken(const char *what)
-{
-    fprintf(stderr, "memory_lines: %s\n", what);
-    exit(EXIT_FAILURE);
-}
 
 static json_t *get(json_t *object, const char *key)
 {
@@ -49,21 +41,6 @@ static void read_options(json_t *ask, struct remat_options *o)
         o->activation_memory_budget = json_number_value(budget);
     if (json_is_integer(limit))
         o->memory_limit_bytes = json_integer_value(limit);
-}
-
-static void decode_graph(struct remat_job *job, json_t *line)
-{
-    static struct proto_limits limits;
-    struct proto_budget budget = {0};
-    struct proto_problem problem = {0};
-    struct proto_parts parts;
-    struct proto_decoder decoder = {
-        .job = job, .budget = &budget, .problem = &problem, .limits = &limits};
-
-    proto_limits_init(&limits);
-    if (!proto_decode_parts(&problem, line, NULL, NULL, &parts) ||
-        !proto_decode_graph(&decoder, &parts))
-        broken(problem.detail);
 }
 
 /* ---- output ---- */
@@ -204,7 +181,7 @@ static json_t *answer_ask(struct remat_job *job, json_t *ask)
     return answer;
 }
 
-static void answer_line(json_t *line)
+static json_t *answer_line(json_t *line)
 {
     json_t *asks = json_incref(get(line, "asks"));
     struct remat_limits limits = {
@@ -215,34 +192,18 @@ static void answer_line(json_t *line)
     size_t i;
 
     if (job == NULL)
-        broken("no memory");
+        lines_broken("no memory");
     json_object_del(line, "asks");
     json_object_del(line, "max_steps");
-    decode_graph(job, line);
+    lines_decode_graph(job, line);
     json_array_foreach (asks, i, ask)
         json_array_append_new(answers, answer_ask(job, ask));
-    json_dumpf(answers, stdout, JSON_COMPACT);
-    putchar('\n');
-    fflush(stdout);
-    json_decref(answers);
     json_decref(asks);
     remat_job_free(job);
+    return answers;
 }
 
 int main(void)
 {
-    char *text = NULL;
-    size_t capacity = 0;
-    ssize_t length;
-
-    while ((length = getline(&text, &capacity, stdin)) > 0) {
-        json_t *line = json_loadb(text, (size_t)length, 0, NULL);
-
-        if (line == NULL)
-            broken("not JSON");
-        answer_line(line);
-        json_decref(line);
-    }
-    free(text);
-    return EXIT_SUCCESS;
+    return lines_run(answer_line);
 }

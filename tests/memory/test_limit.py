@@ -17,9 +17,11 @@ generate.use_table(simulator.TABLE)
 BUDGETS = [{"activation_memory_budget": i / 20} for i in range(21)]
 SMALL = ["batchnorm", "dropout", "dropout_ac", "moe", "lstm_12", "resnet18"]
 SLOW = 6 if "asan" in engine.BUILD else 1  # how much less a sanitized build is asked
-N_LIMITS = {"quick": 4, "full": 10, "torture": 10}[engine.LEVEL]
+N_LIMITS = 4 if SLOW > 1 else {"quick": 4, "full": 10, "torture": 10}[engine.LEVEL]
+CHAIN_LENGTHS = (8,) if SLOW > 1 else (8, 16)
 N_SMALL = {"quick": 60, "full": 150, "torture": 2000}[engine.LEVEL] // SLOW
-N_RANDOM = {"quick": 60, "full": 500, "torture": 10000}[engine.LEVEL] // SLOW
+# 200: 800 limits and 4,200 budgets, and the real graphs and all sets of small ones are the sharper tests.
+N_RANDOM = {"quick": 60, "full": 200, "torture": 10000}[engine.LEVEL] // SLOW
 
 
 def plans(answers):
@@ -136,7 +138,7 @@ class BlockChains(unittest.TestCase):
     def test_never_more_work_than_the_plans_by_hand(self):
         """All a; a and d; a and x; x only: each is met at its own peak with no more work than it has."""
         with memory.Engine() as core:
-            for n_blocks in (8, 16):
+            for n_blocks in CHAIN_LENGTHS:
                 graph, scale = chain_with_work(n_blocks)
                 for letters, *_ in memory.CHAINS:
                     by_hand, = core.ask(tagged(graph, letters), {})
@@ -148,7 +150,7 @@ class BlockChains(unittest.TestCase):
     def test_the_lowest_peak_saves_the_block_inputs(self):
         """x only: n + 10 with the forward's last operators; nothing is lower."""
         with memory.Engine() as core:
-            for n_blocks in (8, 16):
+            for n_blocks in CHAIN_LENGTHS:
                 graph, scale = chain_with_work(n_blocks)
                 answer, = core.ask(graph, {"memory_limit_bytes": 1})
                 self.assertLessEqual(peak_of(answer), (n_blocks + 10) * scale)

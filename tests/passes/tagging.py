@@ -4,8 +4,6 @@ import lzma
 import os
 import random
 import re
-import select
-import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -26,37 +24,15 @@ ATTENTION = "aten._scaled_dot_product_flash_attention_for_cpu.default"
 WANTED = ("prefer_recompute", "must_recompute")
 
 
-class Tagger:
+class Tagger(engine.LineProgram):
     """One tags_lines process."""
 
-    def __enter__(self):
-        self.process = subprocess.Popen([os.path.join(engine.BUILD, "tests/passes/tags_lines")], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        self.buffer = b""
-        return self
-
-    def __exit__(self, *_):
-        self.process.stdin.close()
-        text = self.process.stderr.read().decode(errors="replace")
-        status = self.process.wait()
-        self.process.stdout.close()
-        self.process.stderr.close()
-        if status != 0:
-            raise engine.EngineDied(f"tags_lines ended with {status}: {text[-3000:]}")
+    def __init__(self):
+        super().__init__("tests/passes/tags_lines", 60)
 
     def ask(self, graph, passes, **more):
         """The whole answer to one line; `more`: fail_at, max_steps."""
-        self.process.stdin.write(json.dumps({"graph": graph, "passes": passes, **more}).encode() + b"\n")
-        self.process.stdin.flush()
-        while b"\n" not in self.buffer:
-            data_there = select.select([self.process.stdout], [], [], 60)[0]
-            chunk = os.read(self.process.stdout.fileno(), 1 << 20) if data_there else b""
-            if not chunk:
-                self.process.kill()
-                raise engine.EngineDied("no answer: " + self.process.stderr.read().decode(errors="replace")[-3000:])
-            self.buffer += chunk
-        line, self.buffer = self.buffer.split(b"\n", 1)
-        return json.loads(line)
+        return self.ask_line(json.dumps({"graph": graph, "passes": passes, **more}))
 
     def tags(self, graph, *passes):
         answer = self.ask(graph, list(passes))
@@ -178,12 +154,26 @@ def repair_tags(graph, _=None):
     return tags
 
 
+def set_tags(graph, p):
+    """set_tags on the members of the nodes."""
+    tags = tags_of(graph)
+    for name, tag in p["tags"].items():
+        if isinstance(tag, str):
+            tag = [tag, tags.get(name, [None, None])[1]]
+        tags.pop(name, None)
+        if tag is not None:
+            tags[name] = tag
+    return tags
+
+
 def reference(graph, p):
     """Tags after one pass, by the oracle where it has the pass."""
     if p["pass"] == "sac_policy":
         return sac_policy(graph, p)
     if p["pass"] == "repair_tags":
         return repair_tags(graph)
+    if p["pass"] == "set_tags":
+        return set_tags(graph, p)
     if p["pass"] == "stage_recomputation":  # which is autoparallel with nothing to save
         p = {"pass": "autoparallel", "stage_size_gib": p["stage_size_gib"], "save": []}
     return oracle.apply_passes(graph, TABLE, [p])
@@ -286,7 +276,7 @@ class Chains:
 
 def random_pass(r, document):
     targets = [d["target"] for d in document["nodes"] if d["op"] == "call_function" and d["target"] != "getitem"] or ["aten.mm.default"]
-    kind = r.choice(["sac_policy", "sac_policy", "stage_recomputation", "autoparallel", "fsdp_all_gather", "repair_tags"])
+    kind = r.choice(["sac_policy", "sac_policy", "stage_recomputation", "autoparallel", "fsdp_all_gather", "repair_tags", "set_tags"])
     names = r.sample(targets, min(len(targets), r.randint(0, 3))) + r.sample(["aten.mm.default", "mylib.absent.default"], r.randint(0, 2))
     p = {"pass": kind}
     if kind == "sac_policy":
@@ -294,6 +284,10 @@ def random_pass(r, document):
         p["save"] = [x if r.random() < 0.5 else {"op": x, "every": r.choice([1, 2, 2, 3, 5, 1000])} for x in names]
         if r.random() < 0.8:
             p["modules"] = r.choice(["blocks.*", "blocks.*.attn", "*", "enc.layer*", "*.*", "blocks.1", "no.such", "L['self'].blocks.*"])
+    if kind == "set_tags":
+        policies = [*generate.POLICIES, None]
+        p["tags"] = {d["name"]: r.choice([r.choice(policies), [r.choice(generate.POLICIES), r.choice([None, 1, REGION])]])
+                     for d in r.sample(document["nodes"], r.randint(0, 4))}
     if kind in ("stage_recomputation", "autoparallel"):
         p["stage_size_gib"] = r.choice(["auto", None, 0, 1e-9, 1e-7, 1e-6, 1e-5, 1e-4, 2.0])
     if kind == "autoparallel" and r.random() < 0.5:

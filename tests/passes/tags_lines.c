@@ -10,10 +10,8 @@
  *
  * The passes are handed to core as they are written, without proto's checks.
  */
-#include "decode.h"
+#include "lines_graph.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define MAP(name, text) [name] = text,
@@ -52,12 +50,6 @@ static void release(void *context, void *chunk, size_t n_bytes)
     free(chunk);
 }
 
-static void broken(const char *what)
-{
-    fprintf(stderr, "tags_lines: %s\n", what);
-    exit(EXIT_FAILURE);
-}
-
 /* ---- input ---- */
 
 static enum remat_policy policy_named(const char *name)
@@ -70,14 +62,14 @@ static enum remat_policy policy_named(const char *name)
 
 static enum remat_pass_kind kind_named(const char *name)
 {
-    static const char *const names[] = {"sac_policy", "stage_recomputation",
+    static const char *const names[] = {"sac_policy",   "stage_recomputation",
                                         "autoparallel", "fsdp_all_gather",
-                                        "repair_tags"};
+                                        "repair_tags",  "set_tags"};
+    int i = 0;
 
-    for (int i = 0; i < 5; i++)
-        if (strcmp(names[i], name) == 0)
-            return (enum remat_pass_kind)i;
-    return (enum remat_pass_kind)5;
+    while (i < 6 && strcmp(names[i], name) != 0)
+        i++;
+    return (enum remat_pass_kind)i;
 }
 
 static void read_save(struct run *run, json_t *list, struct remat_pass *pass)
@@ -86,7 +78,7 @@ static void read_save(struct run *run, json_t *list, struct remat_pass *pass)
     struct remat_save_entry *save = remat_job_alloc(run->job, n, sizeof(*save));
 
     if (save == NULL)
-        broken("no memory");
+        lines_broken("no memory");
     for (size_t i = 0; i < n; i++) {
         json_t *item = json_array_get(list, i);
         json_t *every = json_object_get(item, "every");
@@ -98,6 +90,34 @@ static void read_save(struct run *run, json_t *list, struct remat_pass *pass)
     pass->has_save = list != NULL;
     pass->save = save;
     pass->n_save = (uint32_t)n;
+}
+
+/* A node that is not there is number 2^32 - 1, a policy number 99. */
+static void read_tags(struct run *run, json_t *tags, struct remat_pass *pass)
+{
+    size_t n = json_object_size(tags);
+    struct remat_set_tag *set = remat_job_alloc(run->job, n, sizeof(*set));
+    const char *name;
+    json_t *tag;
+
+    if (set == NULL)
+        lines_broken("no memory");
+    pass->tags = set;
+    pass->n_tags = (uint32_t)n;
+    json_object_foreach (tags, name, tag) {
+        json_t *region = json_array_get(tag, 1);
+        const char *policy = json_string_value(
+            json_is_array(tag) ? json_array_get(tag, 0) : tag);
+
+        set->node = remat_graph_find(run->job, name);
+        set->tag.policy = policy_named(policy);
+        if (policy != NULL && set->tag.policy == REMAT_UNTAGGED)
+            set->tag.policy = (enum remat_policy)99;
+        set->tag.has_region = json_is_integer(region);
+        set->tag.region = json_integer_value(region);
+        set->keeps_region = json_is_string(tag);
+        set++;
+    }
 }
 
 static struct remat_pass read_pass(struct run *run, json_t *json)
@@ -119,6 +139,7 @@ static struct remat_pass read_pass(struct run *run, json_t *json)
         pass.stage_size_gib = json_number_value(size);
     }
     read_save(run, json_object_get(json, "save"), &pass);
+    read_tags(run, json_object_get(json, "tags"), &pass);
     return pass;
 }
 
@@ -206,26 +227,7 @@ static bool apply(struct run *run, json_t *json)
     return status == REMAT_OK;
 }
 
-static void decode_graph(struct run *run, json_t *line)
-{
-    static struct proto_limits limits;
-    struct proto_budget budget = {0};
-    struct proto_problem problem = {0};
-    struct proto_parts parts;
-    struct proto_decoder decoder = {.job = run->job,
-                                    .budget = &budget,
-                                    .problem = &problem,
-                                    .limits = &limits};
-
-    proto_limits_init(&limits);
-    json_object_del(line, "fail_at");
-    json_object_del(line, "max_steps");
-    if (!proto_decode_parts(&problem, line, NULL, NULL, &parts) ||
-        !proto_decode_graph(&decoder, &parts))
-        broken(problem.detail);
-}
-
-static void answer_line(json_t *line)
+static json_t *answer_line(json_t *line)
 {
     struct run run = {.reports = json_array()};
     json_t *passes = json_object_get(line, "passes");
@@ -244,8 +246,10 @@ static void answer_line(json_t *line)
                                        .context = &run};
     run.job = remat_job_new(&run.limits);
     if (run.job == NULL)
-        broken("no memory");
-    decode_graph(&run, line);
+        lines_broken("no memory");
+    json_object_del(line, "fail_at");
+    json_object_del(line, "max_steps");
+    lines_decode_graph(run.job, line);
     n_steps = remat_job_steps(run.job);
     graph_bytes = run.peak_bytes;
     json_array_foreach (passes, i, pass)
@@ -257,28 +261,12 @@ static void answer_line(json_t *line)
                       run.reports, "steps", (json_int_t)n_steps, "allocations",
                       (json_int_t)run.n_allocations, "bytes",
                       (json_int_t)(run.peak_bytes - graph_bytes));
-    json_dumpf(run.answer, stdout, JSON_COMPACT);
-    putchar('\n');
-    fflush(stdout);
-    json_decref(run.answer);
     json_decref(run.reports);
     remat_job_free(run.job);
+    return run.answer;
 }
 
 int main(void)
 {
-    char *text = NULL;
-    size_t capacity = 0;
-    ssize_t length;
-
-    while ((length = getline(&text, &capacity, stdin)) > 0) {
-        json_t *line = json_loadb(text, (size_t)length, 0, NULL);
-
-        if (line == NULL)
-            broken("not JSON");
-        answer_line(line);
-        json_decref(line);
-    }
-    free(text);
-    return EXIT_SUCCESS;
+    return lines_run(answer_line);
 }

@@ -20,12 +20,18 @@ OBJECTS = os.path.join(engine.ROOT, "build", "release")
 WORK = os.path.join(engine.ROOT, "build", "pass-faults")
 SEEDS = range(900_000, 900_300)
 STAGE, FSDP, SAC = "pass_stage_recomputation.c", "pass_fsdp_all_gather.c", "pass_sac_policy.c"
-REPAIR, SAVE, MODULES = "pass_repair_tags.c", "pass_save.c", "pass_modules.c"
+REPAIR, SAVE, MODULES, SET = "pass_repair_tags.c", "pass_save.c", "pass_modules.c", "pass_set_tags.c"
 
-RULES = (test_passes_rules.SacPolicy, test_passes_rules.Staging, test_passes_rules.AllGather, test_passes_rules.Repair)
+RULES = (test_passes_rules.SacPolicy, test_passes_rules.Staging, test_passes_rules.AllGather, test_passes_rules.Repair,
+         test_passes_rules.SetTags)
 
 # (file, what, the text to find, what to put there)
 FAULTS = [
+    (SET, "a tag alone takes the region away", "if (set->keeps_region && set->tag.policy != REMAT_UNTAGGED)", "if (false)"),
+    (SET, "a region is never written", "if (set->keeps_region && set->tag.policy != REMAT_UNTAGGED)", "if (true)"),
+    (SET, "no tag keeps its region", "set->tag.has_region && set->tag.policy != REMAT_UNTAGGED;", "true;"),
+    (SET, "the first tag is passed over", "for (uint32_t i = 0; i < w->pass->n_tags; i++)", "for (uint32_t i = 1; i < w->pass->n_tags; i++)"),
+    (SET, "any policy is taken", "if (set->tag.policy >= REMAT_N_POLICIES)", "if (false)"),
     (STAGE, "backward nodes are staged", "g->specs[v]->placement != REMAT_IS_BACKWARD;", "true;"),
     (STAGE, "placeholders are staged", "g->specs[v]->op == REMAT_PLACEHOLDER)", "false)"),
     (STAGE, "what only outputs read is staged", "dist[v] >= REMAT_FAR ||", "dist[v] > REMAT_FAR ||"),
@@ -72,7 +78,8 @@ FAULTS = [
     (REPAIR, "a recomputed view is dropped", "        return is_getitem || remat_special(g, v) == REMAT_WAIT_TENSOR;", "        return true;"),
     (REPAIR, "a saved wait is dropped", "    return is_getitem ||\n", "    return is_getitem || remat_special(g, v) == REMAT_WAIT_TENSOR ||\n"),
     (REPAIR, "an untagged getitem counts as untagged", "            recomputed[v] = recomputed[source];", "            recomputed[v] = false;"),
-    (SAVE, "unknown operators pass", "    if (is_covered(target) && !remat_operator_is_known(target) &&", "    if (false &&"),
+    (SAVE, "unknown operators pass", "    if (!is_pytorchs || remat_operator_exists(target, &overloads))", "    if (!is_pytorchs || !remat_operator_exists(target, &overloads))"),
+    ("opnames.c", "any overload will do", "    return *overloads != NULL && has_word(*overloads, dot + 1);", "    return *overloads != NULL;"),
     ("pass.c", "changes of the region alone are not reported", "           change->before.region != change->after.region;", "           false;"),
     ("pass.c", "regions without a tag stay", "            g->has_ac_graph_id[v] = false;", "            g->has_ac_graph_id[v] = g->has_ac_graph_id[v];"),
 ]

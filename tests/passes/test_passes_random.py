@@ -16,8 +16,7 @@ import tagging
 import engine
 import oracle
 
-COUNTS = {"quick": 400, "full": 4000, "torture": 100000}
-N_GRAPHS = int(os.environ.get("REMAT_GRAPHS", COUNTS[engine.LEVEL]))
+N_GRAPHS = int(os.environ.get("REMAT_GRAPHS", engine.at_level(quick=400, full=4000, torture=100000)))
 FIRST = int(os.environ.get("REMAT_SEED", time.time() if engine.LEVEL == "torture" else 1))
 CHUNK = 50
 
@@ -101,7 +100,7 @@ class Random(unittest.TestCase):
 
     def test_every_pass_changed_something_often(self):
         print({k: self.stats[k] for k in sorted(self.stats)})
-        for name in ("sac_policy", "stage_recomputation", "autoparallel", "fsdp_all_gather", "repair_tags"):
+        for name in ("sac_policy", "stage_recomputation", "autoparallel", "fsdp_all_gather", "repair_tags", "set_tags"):
             self.assertGreater(10 * self.stats[name + " changed something"], self.stats[name], name)
             self.assertGreater(25 * self.stats[name], N_GRAPHS, name)
         for code in ("pass-node-without-module", "pass-matched-nothing", "pass-mark-skipped"):

@@ -279,6 +279,8 @@ class Staging(Rules):
         self.assertEqual([c for c, _, _ in notes], ["pass-matched-nothing"])
         self.refused(g, {**p, "save": [{"op": "aten.mm.default", "every": 3}]}, "every", "plain names")
         self.refused(g, {**p, "save": ["mm"]}, "save[0]")
+        self.refused(g, {**p, "save": ["aten.mm.default", "aten.mm.tensor"]}, "save[1]", "there are: default dtype")
+        self.refused(g, {**p, "save": ["c10d.allreduce.default"]}, "no operator of PyTorch")
 
 
 class AllGather(Rules):
@@ -355,6 +357,33 @@ class AllGather(Rules):
             self.assertEqual(self.gather(g, reshard), {})
         self.assertEqual([(c, n) for c, n, _ in self.notes(g, {"pass": "fsdp_all_gather", "reshard_after_forward": False})],
                          [("pass-mark-skipped", "g")])
+
+
+class SetTags(Rules):
+    GRAPH = graph(node("a", "aten.mm.default", "%x0", recompute="must_save", ac_graph_id=4), node("b", "aten.sin.default", "%a"), reads=["a"])
+
+    def set(self, tags, g=GRAPH):
+        return self.tags(g, {"pass": "set_tags", "tags": tags})
+
+    def test_a_tag_keeps_the_region_a_list_writes_it_and_null_takes_both(self):
+        self.assertEqual(self.set({}), {"a": ["must_save", 4]})
+        self.assertEqual(self.set({"a": "prefer_recompute"}), {"a": ["prefer_recompute", 4]})
+        self.assertEqual(self.set({"a": ["prefer_recompute", None]}), {"a": ["prefer_recompute", None]})
+        self.assertEqual(self.set({"a": ["must_save", -9]}), {"a": ["must_save", -9]})
+        self.assertEqual(self.set({"a": None}), {})
+        self.assertEqual(self.set({"b": "must_recompute"}), {"a": ["must_save", 4], "b": ["must_recompute", None]})
+
+    def test_a_region_that_was_taken_does_not_come_back(self):
+        off, on = ({"pass": "set_tags", "tags": {"a": tag}} for tag in (None, "must_save"))
+        self.assertEqual(self.tags(self.GRAPH, off, on), {"a": ["must_save", None]})
+
+    def test_any_node_may_be_named(self):
+        names = [d["name"] for d in self.GRAPH["nodes"]]
+        self.assertEqual(self.set({n: "prefer_save" for n in names}), {n: ["prefer_save", 4 if n == "a" else None] for n in names})
+
+    def test_what_the_graph_or_the_tags_do_not_have_is_refused(self):
+        self.refused(self.GRAPH, {"pass": "set_tags", "tags": {"a": "must_save", "none": "must_save"}}, "tags[1]", "6 nodes")
+        self.refused(self.GRAPH, {"pass": "set_tags", "tags": {"b": "must_keep"}}, "tags[0]")
 
 
 class Repair(Rules):

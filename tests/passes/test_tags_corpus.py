@@ -1,9 +1,12 @@
 """Real graphs: every recorded tagging is reproduced, selective checkpointing is re-applied, the seed's fault is repaired."""
 # level: quick
 # variants: asan
+import collections
+import random
 import unittest
 
 import tagging
+import test_passes_random
 
 import data
 import engine
@@ -99,6 +102,23 @@ class Corpus(unittest.TestCase):
                         self.assertEqual(report["changes"], tagging.changes_between(graph, before, after))
                     before = after
                 self.assertEqual(answer["tags"], before)
+
+    def test_passes_one_after_the_other(self):
+        """Random ones on every graph, with `every`, patterns that match nothing and passes that overlap, against the references."""
+        seen = collections.Counter()
+        with tagging.Tagger() as tagger:
+            for name in data.corpus_names():
+                for turn in range(engine.at_level(quick=1, full=5, torture=100)):
+                    r = random.Random(f"{name} {turn}")
+                    graph = tagging.corpus_graph(name)
+                    if r.random() < 0.4:
+                        graph = tagging.with_tags(graph, {})
+                    passes = [tagging.random_pass(r, graph) for _ in range(r.randint(2, 4))]
+                    with self.subTest(name=name, turn=turn):
+                        self.assertEqual(test_passes_random.check(tagger, graph, passes, seen), [])
+                    seen["every"] += any(isinstance(entry, dict) and entry["every"] > 1 for p in passes for entry in p.get("save", ()))
+        for what in ("every", "pass-matched-nothing", "sac_policy changed something", "autoparallel changed something"):
+            self.assertGreater(seen[what], 5, seen)
 
     def test_nothing_gathered_is_saved_under_another_name(self):
         """With reshard, whatever is reached from a gather by nodes of one input is computed again, views and casts included."""

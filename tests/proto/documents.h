@@ -45,19 +45,32 @@ static inline char *read_text(const char *path, size_t *length)
     return text;
 }
 
-/* The graph `name` of tests/data/corpus. */
-static inline char *read_corpus(const char *name, size_t *length)
+/* The archive `name` of a folder of tests/data. */
+static inline char *read_archive(const char *folder, const char *name,
+                                 const char *ending, size_t *length)
 {
     char command[256];
     FILE *stream;
     char *text;
 
-    snprintf(command, sizeof(command),
-             "xz -dc tests/data/corpus/%s.graph.json.xz", name);
+    snprintf(command, sizeof(command), "xz -dc tests/data/%s/%s.%s.json.xz",
+             folder, name, ending);
     stream = popen(command, "r");
     text = read_stream(stream, command, length);
     ck_assert_msg(pclose(stream) == 0, "%s: failed", command);
     return text;
+}
+
+/* The graph `name` of tests/data/corpus. */
+static inline char *read_corpus(const char *name, size_t *length)
+{
+    return read_archive("corpus", name, "graph", length);
+}
+
+/* PyTorch's artifact `name` of tests/data/traces. */
+static inline char *read_trace(const char *name, size_t *length)
+{
+    return read_archive("traces", name, "min_cut_information", length);
 }
 
 static inline char *read_case(const char *name, size_t *length)

@@ -57,7 +57,7 @@ static char *canonical(const char *json)
 
     ck_assert_msg(tree != NULL, "%s", json);
     proto_text_init(&text, &budget);
-    ck_assert(proto_canon_add(&canon, tree, "", 0));
+    ck_assert(proto_canon_add(&canon, tree, (struct proto_place){0}));
     out = proto_text_take(&text, NULL);
     ck_assert_ptr_nonnull(out);
     json_decref(tree);

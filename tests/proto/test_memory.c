@@ -27,8 +27,30 @@ struct request {
     const char *options;
     const char *passes;
     enum proto_format format;
+    const char *export_as; /* with this; NULL: no export */
+    bool only_explained;
     bool only_tags;
+    bool frontier;
+    const char *node;  /* explained */
+    const char *other; /* compared with */
+    bool is_what_if;
+    bool looks_up;                    /* so the template is kept ... */
+    const struct proto_answer *known; /* ... or the answer made from this one */
 };
+
+static enum proto_found look_up(void *context,
+                                const struct proto_identity *identity,
+                                struct proto_known *known)
+{
+    const struct request *r = context;
+
+    (void)identity;
+    if (r->known == NULL)
+        return PROTO_SOLVE;
+    *known = (struct proto_known){r->known->template_bytes,
+                                  r->known->template_length};
+    return PROTO_KNOWN_TEMPLATE;
+}
 
 static struct proto_answer plan(const struct request *r)
 {
@@ -37,11 +59,32 @@ static struct proto_answer plan(const struct request *r)
                                     .options = r->options,
                                     .passes = r->passes,
                                     .format = r->format};
+    struct request copy = *r;
     struct proto_answer answer;
     struct proto_env env;
 
     env_init(&env);
-    if (r->only_tags)
+    env.look_up = r->looks_up ? look_up : NULL;
+    env.context = &copy;
+    if (r->node != NULL)
+        proto_node(&env, &request, r->node, &answer);
+    else if (r->is_what_if)
+        proto_what_if(&env, &request, &answer);
+    else if (r->other != NULL)
+        proto_diff(&env, &request,
+                   &(struct proto_request){.body = r->other,
+                                           .length = strlen(r->other),
+                                           .format = r->format},
+                   &answer);
+    else if (r->export_as != NULL)
+        proto_export(&env, &request,
+                     &(struct proto_export_params){.as = r->export_as},
+                     &answer);
+    else if (r->only_explained)
+        proto_explain(&env, &request, &answer);
+    else if (r->frontier)
+        proto_frontier(&env, &request, &answer);
+    else if (r->only_tags)
         proto_tags(&env, &request, &answer);
     else
         proto_plan(&env, &request, &answer);
@@ -131,6 +174,25 @@ START_TEST(real_graphs_survive_every_failure)
 }
 END_TEST
 
+/* Several cuts, a knapsack, and the decision without compat beside it. */
+START_TEST(budgets_survive_every_failure)
+{
+    static const char *const options[] = {
+        "{\"activation_memory_budget\":0,\"compat\":true}",
+        "{\"activation_memory_budget\":0.5,\"compat\":true}",
+        "{\"activation_memory_budget\":0.5}",
+    };
+    char *body = read_corpus("dropout", NULL);
+
+    proto_start();
+    for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++)
+        fail_each(&(struct request){.body = body, .options = options[i]});
+    fail_each(&(struct request){.body = SMALL_GRAPH(Y_ARGS, ""),
+                                .options = "{\"memory_limit_bytes\":1}"});
+    free(body);
+}
+END_TEST
+
 START_TEST(conflicts_survive_every_failure)
 {
     char *body = read_case("G01", NULL);
@@ -142,6 +204,42 @@ START_TEST(conflicts_survive_every_failure)
                                 .options = "{\"profile\":\"plain\"}",
                                 .format = PROTO_TEXT});
     free(body);
+}
+END_TEST
+
+START_TEST(questions_survive_every_failure)
+{
+    static const char after[] = SMALL_GRAPH(
+        Y_ARGS, "\"passes\":[{\"pass\":\"set_tags\",\"tags\":{\"y\":"
+                "\"must_save\"}}],");
+    static const char small[] = SMALL_GRAPH(Y_ARGS, "");
+    static const char what_if[] = "{\"base\":" SMALL_GRAPH(
+        Y_ARGS, "\"passes\":[{\"pass\":"
+                "\"repair_tags\"}],") ",\"what_if\":{\"tags\":{\"y\":\"must_"
+                                      "save\"},\"options\":{"
+                                      "\"explain\":\"full\"}}}";
+    char *corpus = read_corpus("batchnorm", NULL);
+    char *conflict = read_case("G01", NULL);
+
+    proto_start();
+    for (int i = 0; i < 2; i++) {
+        enum proto_format format = i == 0 ? PROTO_JSON : PROTO_TEXT;
+
+        fail_each(&(struct request){
+            .body = corpus, .node = "convolution", .format = format});
+        fail_each(&(struct request){.body = conflict,
+                                    .node = "attn",
+                                    .format = format,
+                                    .looks_up = true});
+        fail_each(&(struct request){.body = what_if,
+                                    .is_what_if = true,
+                                    .format = format,
+                                    .looks_up = true});
+        fail_each(
+            &(struct request){.body = small, .other = after, .format = format});
+    }
+    free(corpus);
+    free(conflict);
 }
 END_TEST
 
@@ -165,6 +263,8 @@ START_TEST(passes_survive_every_failure)
         "{\"pass\":\"fsdp_all_gather\",\"reshard_after_forward\":true},"
         "{\"pass\":\"fsdp_all_gather\",\"reshard_after_forward\":false},"
         "{\"pass\":\"autoparallel\",\"stage_size_gib\":\"auto\"},"
+        "{\"pass\":\"set_tags\",\"tags\":{\"primals_1\":\"must_save\","
+        "\"tangents_1\":null}},"
         "{\"pass\":\"repair_tags\"}]";
     char *body = read_corpus("gpt2_4l_1", NULL);
 
@@ -176,6 +276,60 @@ START_TEST(passes_survive_every_failure)
         &(struct request){.body = body, .passes = passes, .only_tags = true});
     fail_each(&(struct request){
         .body = SMALL_GRAPH(Y_ARGS, ""), .passes = passes, .only_tags = true});
+    free(body);
+}
+END_TEST
+
+START_TEST(templates_survive_every_failure)
+{
+    char *body = read_corpus("batchnorm", NULL);
+    struct request r = {.body = body,
+                        .options = "{\"explain\":\"full\"}",
+                        .passes = "[{\"pass\":\"repair_tags\"}]",
+                        .looks_up = true};
+    struct proto_answer known;
+
+    proto_start();
+    for (int i = 0; i < 2; i++) {
+        r.frontier = i == 1;
+        r.known = NULL;
+        fail_each(&r);
+        known = plan(&r);
+        ck_assert_ptr_nonnull(known.template_bytes);
+        r.known = &known;
+        fail_each(&r);
+        proto_answer_release(&known);
+    }
+    free(body);
+}
+END_TEST
+
+START_TEST(exports_survive_every_failure)
+{
+    static const char *const formats[] = {"min-cut-information", "dot",
+                                          "dimacs"};
+    char *body = read_corpus("dropout", NULL);
+
+    proto_start();
+    for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++)
+        fail_each(
+            &(struct request){.body = body,
+                              .options = "{\"activation_memory_budget\":0.5}",
+                              .export_as = formats[i]});
+    free(body);
+}
+END_TEST
+
+START_TEST(traces_survive_every_failure)
+{
+    char *body = read_trace("log", NULL);
+
+    proto_start();
+    fail_each(&(struct request){.body = body, .only_explained = true});
+    fail_each(&(struct request){
+        .body = "{\"Joint Graph Node Information\":{\"a\":{},\"b\":"
+                "{\"input_arguments\":[\"a\"]}}}",
+        .only_explained = true});
     free(body);
 }
 END_TEST
@@ -217,5 +371,8 @@ START_TEST(refusals_survive_every_failure)
 END_TEST
 
 SUITE("memory", real_graphs_survive_every_failure,
-      conflicts_survive_every_failure, invalid_outputs_survive_every_failure,
-      passes_survive_every_failure, refusals_survive_every_failure)
+      budgets_survive_every_failure, conflicts_survive_every_failure,
+      questions_survive_every_failure, invalid_outputs_survive_every_failure,
+      passes_survive_every_failure, templates_survive_every_failure,
+      exports_survive_every_failure, traces_survive_every_failure,
+      refusals_survive_every_failure)

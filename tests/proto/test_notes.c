@@ -50,8 +50,9 @@ START_TEST(unknown_fields_are_listed_once)
 
     proto_start();
     check(body, "unknown-field",
-          "producer.build, graph.optoins (did you mean options?), "
-          "node.recompote (did you mean recompute?), node.weird");
+          "graph.optoins (did you mean options?), "
+          "node.recompote (did you mean recompute?), node.weird, "
+          "producer.build");
     check(SMALL_GRAPH(Y_ARGS, ""), "unknown-field", NULL);
 }
 END_TEST
@@ -66,7 +67,7 @@ START_TEST(unknown_fields_of_values_are_listed)
           "\"stride\":[]}],\"names\":[]}},"
           "{\"name\":\"output\",\"op\":\"output\"}]}",
           "unknown-field",
-          "val.stride, val.hints (did you mean hint?), val.names");
+          "val.hints (did you mean hint?), val.names, val.stride");
 }
 END_TEST
 
@@ -85,6 +86,47 @@ START_TEST(many_unknown_fields_are_cut_short)
              "\"nodes\":[{\"name\":\"output\",\"op\":\"output\"}]}",
              fields);
     check(body, "unknown-field", "graph.field_number_11 and more");
+}
+END_TEST
+
+/* Members have no order: equal requests get equal bytes. */
+START_TEST(notes_do_not_follow_the_order_of_members)
+{
+    char forward[1024] = "";
+    char backward[1024] = "";
+    char body[2][8192];
+    struct proto_answer answers[2];
+    size_t n = 0;
+    size_t m = 0;
+
+    proto_start();
+    for (int i = 0; i < 20; i++) {
+        n += (size_t)snprintf(forward + n, sizeof(forward) - n,
+                              "\"field_number_%02d\":null,", i);
+        m += (size_t)snprintf(backward + m, sizeof(backward) - m,
+                              "\"field_number_%02d\":null,", 19 - i);
+    }
+    for (int i = 0; i < 2; i++) {
+        snprintf(body[i], sizeof(body[i]),
+                 "{\"schema\":\"remat/graph/v1\",\"num_fwd_outputs\":0,%s"
+                 "\"nodes\":[{\"name\":\"a\",\"op\":\"get_attr\",\"target\":"
+                 "\"f\"},{\"name\":\"b\",\"op\":\"get_attr\",\"target\":"
+                 "\"f\"},{\"name\":\"c\",\"op\":\"call_function\","
+                 "\"target\":\"f\",\"kwargs\":%s},{\"name\":\"output\","
+                 "\"op\":\"output\"}]}",
+                 i == 0 ? forward : backward,
+                 i == 0 ? "{\"x\":\"a\",\"y\":\"b\"}"
+                        : "{\"y\":\"b\",\"x\":\"a\"}");
+        answers[i] = ask(body[i], NULL, PROTO_JSON);
+        ck_assert_ptr_nonnull(answers[i].body);
+    }
+    ck_assert_str_eq(answers[0].digest, answers[1].digest);
+    ck_assert_str_eq(answers[0].body, answers[1].body);
+    ck_assert_ptr_nonnull(strstr(answers[0].body, "field_number_00"));
+    ck_assert_ptr_null(strstr(answers[0].body, "field_number_12"));
+    ck_assert_ptr_nonnull(strstr(answers[0].body, "literal string \\\"a\\\""));
+    proto_answer_release(&answers[0]);
+    proto_answer_release(&answers[1]);
 }
 END_TEST
 
@@ -121,7 +163,7 @@ START_TEST(a_forgotten_percent_is_noticed)
     json_t *plan;
 
     proto_start();
-    check(body, "reference-without-percent", "write \"%x\"");
+    check(body, "reference-without-percent", "write \"%w\"");
     plan = ask_plan(body, NULL);
     ck_assert_str_eq(json_string_value(json_object_get(
                          find(plan, "reference-without-percent"), "node")),
@@ -151,6 +193,7 @@ END_TEST
 
 SUITE("notes", unknown_fields_are_listed_once,
       unknown_fields_of_values_are_listed, many_unknown_fields_are_cut_short,
+      notes_do_not_follow_the_order_of_members,
       options_inside_of_an_enveloped_graph_are_unknown,
       other_versions_are_untested, a_forgotten_percent_is_noticed,
       explain_none_keeps_notes_out)

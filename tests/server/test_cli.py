@@ -136,7 +136,9 @@ class TestPlan(unittest.TestCase):
                      ["plan", "-", "--format"], ["plan", "-", "--max-nodes", "many"], ["plan", "-", "--max-nodes", "0"],
                      ["plan", "-", "--timings=1"], ["nonsense"], ["--nonsense"], ["ping", "a", "b"], ["ping", "nowhere"],
                      ["ping", "https://localhost"], ["ping", "http://"], ["ping", "http://localhost:65536"],
-                     ["ping", "--flag"], ["plan", "-", "--options"]):
+                     ["ping", "--flag"], ["plan", "-", "--options"],
+                     *([command, "-", flag, "--timings"] for command in ("plan", "report")
+                       for flag in ("--options", "--passes", "--format", "--output", "-o", "--max-body", "--memory"))):
             with self.subTest(args):
                 done = remat(*args)
                 self.assertEqual((done.returncode, done.stdout), (2, b""), done)
@@ -149,12 +151,55 @@ class TestPlan(unittest.TestCase):
             done = remat("plan", "--", "--timings", cwd=folder)
             self.assertEqual((done.returncode, done.stderr), (0, b""))
 
-    def test_not_built(self):
-        for command in ("explain", "diff", "report"):
-            with self.subTest(command):
-                document = self.assert_problem(remat(command, "x"), 4, "not-implemented")
-                self.assertIn(command, document["detail"])
-                self.assertIn("not built in this version", document["detail"])
+    def test_explain(self):
+        done = remat("explain", "-", stdin=TINY)
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        self.assertEqual(done.stdout, remat("plan", "-", "--format", "text", stdin=TINY).stdout)
+        done = remat("explain", "-", "y", stdin=TINY)
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        self.assertTrue(done.stdout.startswith(b"y: "), done.stdout)
+        self.assertIn(b"Tagged must_recompute", done.stdout)
+        done = remat("explain", "--format=json", "-", "y", stdin=TINY)
+        self.assertEqual([json.loads(done.stdout)[k] for k in ("schema", "node")], ["remat/node/v1", "y"])
+        self.assertIn("did you mean y?", self.assert_problem(remat("explain", "-", "Y_", stdin=TINY), 1, "not-found")["detail"])
+
+    def test_diff(self):
+        other = {**json.loads(TINY), "passes": [{"pass": "set_tags", "tags": {"y": "must_save"}}]}
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "other.json")
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump(other, file)
+            two = remat("diff", "-", path, stdin=TINY)
+            same = remat("diff", path, path)
+            text = remat("diff", path, "-", "--format", "text", stdin=TINY)
+            missing = remat("diff", path, path + "x")
+        what_if = remat("diff", "-", "--what-if", '{"tags": {"y": "must_save"}}', stdin=TINY)
+        for done in (two, same, text, what_if):
+            self.assertEqual((done.returncode, done.stderr), (0, b""))
+        two, same, what_if = (json.loads(done.stdout) for done in (two, same, what_if))
+        self.assertEqual(two["diff"], what_if["diff"])
+        self.assertEqual(two["after"]["digest"], what_if["plan"]["digest"])
+        self.assertEqual(same["diff"]["moves"], [])
+        self.assertTrue(text.stdout.startswith(b"First: digest "))
+        self.assert_problem(missing, 1, "not-found")
+
+    def test_diff_says_where_a_mistake_is(self):
+        document = json.loads(TINY)
+        document["nodes"][0]["op"] = "placeholdr"
+        broken = json.dumps(document).encode()
+        for args in (["--what-if", "{}"], [os.devnull]):
+            self.assertEqual(self.assert_problem(remat("diff", "-", *args, stdin=broken), 1, "invalid-graph")["errors"][0]["pointer"], "/nodes/0/op")
+        done = remat("diff", "-", "--what-if", '{"tags": {"yy": null}}', stdin=TINY)
+        self.assertEqual(self.assert_problem(done, 1, "unknown-option")["errors"][0]["pointer"], "/what_if/tags/yy")
+        done = remat("diff", "-", "--what-if", '{"tag": {}}', stdin=TINY)
+        self.assertEqual(self.assert_problem(done, 1, "unknown-option")["errors"][0]["pointer"], "/what_if/tag")
+        for text, code in (('{"tags": {"y": null, "y": null}}', "bad-request"), ("[]", "bad-request"), ("{", "malformed-json"), ("", "malformed-json")):
+            done = remat("diff", "-", "--what-if", text, stdin=TINY)  # the mistake is in what was typed, not in the document
+            self.assertIn("--what-if: ", self.assert_problem(done, 1, code)["detail"])
+        self.assert_problem(remat("diff", "-", "--what-if", "{}", stdin=b"[] []"), 1, "malformed-json")
+        for args in (["-"], ["-", "-"], ["-", "x", "--what-if", "{}"], ["a", "b", "c"]):
+            self.assertEqual(remat("diff", *args, stdin=TINY).returncode, 2)
+        self.assert_problem(remat("diff", "-", "--what-if", "{}", "--max-body", "10", stdin=TINY), 4, "too-large")
 
     def test_help_and_version(self):
         for args in (["--help"], ["-h"], ["plan", "--help"], ["ping", "-h"]):
@@ -202,6 +247,10 @@ class TestPing(unittest.TestCase):
             self.assert_no_answer(self.ping(f"http://127.0.0.1:{port}/nowhere"), "404")
             self.assertEqual(self.ping(REMATD_LISTEN=f"127.0.0.1:{port}").returncode, 0)
             self.assertEqual(self.ping(REMATD_LISTEN=f"0.0.0.0:{port}").returncode, 0)
+            self.assertEqual(self.ping(REMATD_ADMIN_LISTEN=f"0.0.0.0:{port}", REMATD_LISTEN="127.0.0.1:1").returncode, 0)
+            done = self.ping(f"https://127.0.0.1:{port}")
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(b"--admin-listen", done.stderr)
 
     def test_draining(self):
         daemon = Daemon("--drain-timeout", 60)
@@ -216,6 +265,16 @@ class TestPing(unittest.TestCase):
         with socket.create_server(("127.0.0.1", 0)) as server:
             port = server.getsockname()[1]
         self.assert_no_answer(self.ping(f"http://127.0.0.1:{port}"), "Connection refused")
+
+    def test_no_such_host(self):
+        for host in ("nobody.invalid", "user@127.0.0.1", "999.1.1.1"):
+            self.assert_no_answer(self.ping(f"http://{host}:1"), f"{host} port 1: " + self.resolve(host))
+
+    @staticmethod
+    def resolve(host):
+        with unittest.TestCase().assertRaises(socket.gaierror) as raised:
+            socket.getaddrinfo(host, 1)
+        return raised.exception.strerror
 
     def test_silence(self):
         with socket.create_server(("127.0.0.1", 0)) as server:

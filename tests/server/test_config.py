@@ -1,4 +1,5 @@
-"""Flags, environment, refusals to start."""
+"""Flags, environment, refusals to start. Files: test_config_file.py."""
+import json
 import os
 import re
 import socket
@@ -6,16 +7,25 @@ import subprocess
 import unittest
 
 import graphs
-from daemon import REMATD, Daemon, clean_environment, run
+from daemon import REMATD, ROOT, Daemon, clean_environment, run
 
 TINY = graphs.encode(graphs.tiny())
+
+
+def read_settings(text):
+    """What --print-config says, as variables of the environment."""
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    pairs = [re.fullmatch(r"([a-z-]+) =(?: (.*))?", line).groups() for line in lines]
+    settings = {"REMATD_" + key.upper().replace("-", "_"): value or "" for key, value in pairs}
+    assert len(settings) == len(pairs), text
+    return settings
 
 
 class TestConfig(unittest.TestCase):
     def settings(self, *flags, **env):
         done = run(REMATD, *flags, "--print-config", env=clean_environment(**env))
         self.assertEqual(done.returncode, 0, done.stderr)
-        return dict(line.split("=", 1) for line in done.stdout.decode().splitlines())
+        return read_settings(done.stdout.decode())
 
     def assert_refused(self, *flags, says, code=2, **env):
         done = run(REMATD, *flags, env=clean_environment(**env))
@@ -28,7 +38,7 @@ class TestConfig(unittest.TestCase):
         self.assertEqual(settings["REMATD_LISTEN"], "127.0.0.1:7433")
         self.assertEqual(settings["REMATD_MAX_BODY"], str(256 << 20))
         self.assertEqual(settings["REMATD_MAX_NODES"], "1000000")
-        self.assertEqual(settings["REMATD_ANONYMOUS"], "0")
+        self.assertEqual(settings["REMATD_ANONYMOUS"], "false")
         self.assertEqual(settings["REMATD_DATA"], ":memory:")
         self.assertLessEqual(1, int(settings["REMATD_WORKERS"]))
 
@@ -36,8 +46,8 @@ class TestConfig(unittest.TestCase):
         self.assertEqual(self.settings(REMATD_QUEUE="7")["REMATD_QUEUE"], "7")
         self.assertEqual(self.settings("--queue", 9, REMATD_QUEUE="7")["REMATD_QUEUE"], "9")
         self.assertEqual(self.settings("--queue=9", "--queue", "11")["REMATD_QUEUE"], "11")
-        self.assertEqual(self.settings(REMATD_ANONYMOUS="true")["REMATD_ANONYMOUS"], "1")
-        self.assertEqual(self.settings("--anonymous=0", REMATD_ANONYMOUS="1")["REMATD_ANONYMOUS"], "0")
+        self.assertEqual(self.settings(REMATD_ANONYMOUS="1")["REMATD_ANONYMOUS"], "true")
+        self.assertEqual(self.settings("--anonymous=0", REMATD_ANONYMOUS="1")["REMATD_ANONYMOUS"], "false")
         self.assertEqual(self.settings(REMATD_QUEUE="")["REMATD_QUEUE"], "256")
 
     def test_sizes(self):
@@ -62,7 +72,7 @@ class TestConfig(unittest.TestCase):
         self.assertRegex(done.stdout.decode(), r"^rematd \(rematd/\d+\.\d+\.\d+\)\n$")
 
     def test_bad_flags(self):
-        for flags, says in ((["--worker", "2"], "--worker"), (["--workers"], "needs a value"), (["extra"], "extra"),
+        for flags, says in ((["--worker", "2"], "did you mean --workers?"), (["--workers2=2"], "--workers2"), (["--workers"], "needs a value"), (["extra"], "extra"),
                             (["--workers", "0"], "from 1 to 256"), (["--workers", "257"], "from 1 to 256"),
                             (["--workers", "two"], "two"), (["--workers", "-1"], "-1"), (["--workers", ""], "--workers"),
                             (["--max-body", "1T"], "1T"), (["--max-body", "99999999999999999999"], "--max-body"),
@@ -71,22 +81,57 @@ class TestConfig(unittest.TestCase):
             with self.subTest(flags):
                 self.assert_refused(*flags, says=says)
 
+    def test_a_flag_is_no_value(self):
+        """Whoever forgets a value is told so, before the flag behind it is taken for a file or an address."""
+        switches = set(re.findall(r"(?m)^  (--[a-z-]+)$", run(REMATD, "--help").stdout.decode()))
+        for name in self.settings():
+            flag = "--" + name.removeprefix("REMATD_").lower().replace("_", "-")
+            if flag not in switches:
+                with self.subTest(flag):
+                    self.assert_refused(flag, "--anonymous", says=f"{flag} needs a value, and --anonymous is a flag")
+        self.assertIn("--anonymous", switches)
+        self.assertEqual(self.settings("--data=--odd")["REMATD_DATA"], "--odd")
+
     def test_bad_environment_is_named(self):
         self.assert_refused(says="REMATD_WORKERS", REMATD_WORKERS="many")
         self.assert_refused(says="REMATD_ANONYMOUS", REMATD_ANONYMOUS="yes please")
+        self.assert_refused("--workers", 2, says="REMATD_WORKERS", REMATD_WORKERS="many")  # although the flag wins
+
+    def test_text_that_no_line_could_hold(self):
+        for text in ("127.0.0.1:0\n", " 127.0.0.1:0", "127.0.0.1:0 ", "a\tb"):
+            with self.subTest(text):
+                self.assert_refused("--listen", text, says="--listen: begins or ends")
+
+    def warnings(self, **env):
+        done = run(REMATD, "--print-config", env=clean_environment(**env))
+        self.assertEqual(done.returncode, 0)
+        lines = [json.loads(line) for line in done.stderr.decode().splitlines()]
+        self.assertEqual({(line["level"], line["event"]) for line in lines} - {("warn", "config")}, set())
+        return sorted((line["variable"], line.get("nearest")) for line in lines)
+
+    def test_unknown_variables_are_warned_of(self):
+        self.assertEqual(self.warnings(REMATD_MAX_BDY="1M", REMATD_XYZZY="2", REMATD_QUEUE="3", RUNREMATD_X="4"),
+                         [("REMATD_MAX_BDY", "REMATD_MAX_BODY"), ("REMATD_XYZZY", None)])
+        self.assertEqual(self.warnings(REMATD_="1"), [("REMATD_", None)])
+        self.assertEqual(self.warnings(REMATD_PORT="7433"), [("REMATD_PORT", None)])
 
     def test_environment_of_others_is_left_alone(self):
         """A cluster sets such variables for a service of that name."""
-        self.settings(REMATD_PORT="tcp://10.0.0.1:7433", REMATD_SERVICE_HOST="10.0.0.1")
+        self.assertEqual(self.warnings(
+            REMATD_PORT="tcp://10.0.0.1:7433", REMATD_SERVICE_HOST="10.0.0.1", REMATD_SERVICE_PORT="7433",
+            REMATD_SERVICE_PORT_HTTP="7433", REMATD_PORT_7433_TCP="tcp://10.0.0.1:7433",
+            REMATD_PORT_7433_TCP_PROTO="tcp", REMATD_PORT_7433_TCP_PORT="7433", REMATD_PORT_7433_TCP_ADDR="10.0.0.1",
+            REMATD_ADMIN_PORT="tcp://10.0.0.1:7434"), [])
 
-    def test_not_built(self):
-        for flag in ("--admin-listen", "--tokens", "--tls-cert", "--tls-key", "--config"):
-            with self.subTest(flag):
-                self.assert_refused(flag, "x", says="not built in this version")
-                self.assert_refused(flag + "=x", says="not built in this version")
-        self.assert_refused("--data", "/var/lib/rematd", says="not built in this version")
-        self.assert_refused(says="REMATD_TOKENS is not built", REMATD_TOKENS="file")
-        self.assertEqual(self.settings("--data", ":memory:")["REMATD_DATA"], ":memory:")
+    def test_whole_table_is_in_help(self):
+        with open(os.path.join(ROOT, "server", "config.h"), encoding="utf-8") as file:
+            table = set(re.findall(r'X\((?:TEXT|NUMBER|SWITCH), \w+, "([a-z-]+)"', file.read()))
+        told = set(re.findall(r"^  --([a-z-]+)", run(REMATD, "--help").stdout.decode(), re.M))
+        self.assertEqual(told, table | {"help", "version", "print-config"})
+
+    def test_data_is_something(self):
+        self.assert_refused("--data", "", says="--data needs a directory")
+        self.assert_refused("--data=", says="--data needs a directory")
 
     def test_output_that_cannot_be_written(self):
         with open("/dev/full", "wb") as full:

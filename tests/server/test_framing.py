@@ -3,6 +3,7 @@
 
 Every refused request must be the last of its connection: what follows it must not be served.
 """
+import json
 import unittest
 
 import graphs
@@ -60,12 +61,40 @@ class TestFraming(WithDaemon):
     def test_length_that_is_no_number(self):
         for value in (b"+2", b"-2", b"0x2", b"2,2", b"2 2", b"", b"2;", b"\t", b"two", b"1e1", b" 2 "):
             with self.subTest(value):
-                found = self.responses(post(b"Content-Length: " + value, body=b"{}"))
-                self.assertEqual([r.status for r in found], [400], found)
+                self.assert_one(post(b"Content-Length: " + value, body=b"{}"), 400, "bad-request")
 
     def test_length_too_large_for_any_number(self):
-        found = self.responses(post(b"Content-Length: 99999999999999999999999", body=b"{}"))
-        self.assertEqual([r.status for r in found], [413], found)
+        for value in (b"99999999999999999999999", b"18446744073709551616"):
+            self.assert_one(post(b"Content-Length: " + value, body=b"{}"), 413, "too-large")
+
+    def assert_one(self, data, status, code):
+        """Everything that comes back is one response: the library itself would send two status lines."""
+        with self.daemon.connect() as connection:
+            connection.send(data)
+            try:
+                while True:
+                    connection.receive()
+            except Closed:
+                text = connection.buffer
+        self.assertEqual(text.count(b"HTTP/1.1 "), 1, text)
+        head, body = text.split(b"\r\n\r\n", 1)
+        self.assertIn(b"Content-Length: %d\r\n" % len(body), head + b"\r\n")
+        self.assertEqual((int(head[9:12]), json.loads(body)["code"]), (status, code), text)
+
+    def test_bad_lengths_of_others_meanwhile(self):
+        """Two headers that are not complete, one with a bad length in it: only that one is refused, whichever ends first."""
+        good, bad = self.daemon.connect(), self.daemon.connect()
+        with good, bad:
+            good.send(b"POST /v1/plans HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n" % len(TINY))
+            bad.send(b"POST /v1/plans HTTP/1.1\r\nHost: localhost\r\nContent-Length: +5\r\n")
+            self.assert_one(post(b"Content-Length: x", body=b"{}"), 400, "bad-request")
+            try:
+                bad.send(b"\r\n")
+                self.assertEqual(bad.read_response().status, 400)
+            except ConnectionError:
+                pass
+            good.send(b"\r\n" + TINY)
+            self.assertEqual(good.read_response().status, 200)
 
     def test_length_and_transfer_encoding(self):
         chunks = b"2\r\n{}\r\n0\r\n\r\n"
@@ -148,6 +177,16 @@ class TestFraming(WithDaemon):
         found = self.responses(post(b"Transfer-Encoding: chunked", body=b"fffffffffffffffffff\r\n{}"))
         self.assertEqual([r.status for r in found], [413], found)
 
+    def test_nothing_behind_a_chunked_body_is_served(self):
+        """The library takes a bare LF in chunk lines, which other programs read as part of an extension."""
+        size = b"%x" % len(TINY)
+        for body in (size + b"\r\n" + TINY + b"\r\n0\r\n\r\n", size + b"\n" + TINY + b"\n0\n\n", size + b";\n" + TINY + b"\r\n0;\n\r\n",
+                     size + b";ext=1\r\n" + TINY + b"\r\n0\r\nX-Trailer: 1\r\n\r\n"):
+            with self.subTest(body):
+                found = self.responses(post(b"Transfer-Encoding: chunked", body=body))
+                self.assertEqual([r.status for r in found], [200], found)
+                self.assertEqual(found[0].headers["connection"], "close")
+
     def test_long_headers(self):
         found = self.responses(get(b"X: " + b"a" * 70000))
         self.assertEqual([r.status for r in found], [431], found)
@@ -162,7 +201,7 @@ class TestFraming(WithDaemon):
         for data, count in ((get(), 2), (get(b"X:"), 2), (get(b"X:   "), 2), (get(b"X:\t a b \t"), 2),
                             (get(b"X: caf\xc3\xa9"), 2), (get(b"A: 1", b"A: 2"), 2), (b"\r\n" + get(), 2),
                             (get(line=b"GET /livez?a=b&c=%20d HTTP/1.1"), 2),
-                            (post(b"Transfer-Encoding: Chunked", body=b"%x\r\n%s\r\n0\r\n\r\n" % (len(TINY), TINY)), 2),
+                            (post(b"Transfer-Encoding: Chunked", body=b"%x\r\n%s\r\n0\r\n\r\n" % (len(TINY), TINY)), 1),  # and is closed
                             (post(b"Content-Length: 0%d" % len(TINY), body=TINY), 2),
                             (post(b"content-LENGTH:%d" % len(TINY), body=TINY), 2)):
             with self.subTest(data), self.daemon.connect() as connection:

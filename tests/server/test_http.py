@@ -56,7 +56,7 @@ class TestPlans(WithDaemon):
         self.assertTrue(response.json["diagnostics"])
 
     def test_server_timing_names_every_phase(self):
-        timing = self.daemon.plan(TINY).headers["server-timing"]
+        timing = self.daemon.plan(graphs.another()).headers["server-timing"]
         names = re.findall(r"(\w+);dur=\d+\.\d+", timing)
         self.assertEqual(names, ["queue", "decode", "classify", "network", "flow", "extract", "verify", "encode"])
 
@@ -153,11 +153,6 @@ class TestNegotiation(WithDaemon):
                 self.assertEqual(response.status, 200)
                 self.assertNotIn("preference-applied", response.headers)
 
-    def test_respond_async_is_not_built(self):
-        response = self.daemon.plan(TINY, {"Prefer": "respond-async, wait=2"})
-        self.assert_problem(response, 501, "not-implemented")
-        self.assertIn("respond-async", response.json["detail"])
-
     def test_content_type(self):
         for value in ("application/json", "Application/JSON", "application/json; charset=utf-8",
                       "application/json;charset=\"UTF-8\""):
@@ -174,16 +169,10 @@ class TestNegotiation(WithDaemon):
         response = self.daemon.request("POST", "/v1/plans", TINY)
         self.assert_problem(response, 415, "unsupported-media-type")
 
-    def test_content_encoding(self):
-        response = self.daemon.plan(TINY, {"Content-Encoding": "gzip"})
-        self.assert_problem(response, 415, "unsupported-media-type")
-        self.assertIn("gzip", response.json["detail"])
-        self.assertEqual(self.daemon.plan(TINY, {"Content-Encoding": "identity"}).status, 200)
-
 
 class TestCalls(WithDaemon):
     def test_probes(self):
-        for path in ("/livez", "/readyz", "/livez?verbose"):
+        for path in ("/livez", "/readyz", "/livez?anything=else"):
             with self.subTest(path):
                 response = self.daemon.get(path)
                 self.assertEqual((response.status, response.json), (200, {"status": "ok"}))
@@ -218,18 +207,6 @@ class TestCalls(WithDaemon):
                 response = self.daemon.request(method, path, b"" if method == "POST" else None)
                 self.assert_problem(response, 405, "method-not-allowed")
                 self.assertEqual(response.headers["allow"], allow)
-
-    def test_not_built(self):
-        for method, path in (("POST", "/v1/plans:batch"), ("GET", "/v1/plans/" + "0" * 64),
-                             ("POST", "/v1/groups/g/plans"), ("GET", "/v1/jobs"), ("GET", "/v1/jobs/1"),
-                             ("DELETE", "/v1/jobs/1"), ("GET", "/v1/jobs/1/plan"), ("GET", "/v1/jobs/1/graph"),
-                             ("GET", "/v1/jobs/1/report"), ("GET", "/v1/jobs/1/events"),
-                             ("GET", "/v1/jobs/1/node?name=x"), ("POST", "/v1/jobs/1/what-if"), ("GET", "/v1/ops"),
-                             ("GET", "/openapi.json"), ("GET", "/metrics"), ("GET", "/"), ("GET", "/jobs/1")):
-            with self.subTest(f"{method} {path}"):
-                response = self.daemon.request(method, path, b"{}" if method == "POST" else None)
-                self.assert_problem(response, 501, "not-implemented")
-                self.assertIn("is not built in this version", response.json["detail"])
 
     def test_query_on_plans(self):
         response = self.daemon.request("POST", "/v1/plans?explain=full", TINY, JSON)

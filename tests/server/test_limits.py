@@ -1,5 +1,6 @@
 # variants: asan tsan
 """Every limit at one less, the limit, and one more; memory stays bounded."""
+import gzip
 import json
 import unittest
 
@@ -65,6 +66,21 @@ class TestLimits(unittest.TestCase):
             self.assertEqual(daemon.plan(TINY).status, 200)
             if not IS_SANITIZED:
                 self.assertLess(daemon.memory_bytes(), 200 << 20)
+
+    def test_queue_with_jobs_that_wait_for_another(self):
+        """Who waits for the solution of an equal structure has a place in the queue like any other."""
+        text = graphs.encode(graphs.chain(300 if IS_SANITIZED else 1500))  # the frontier takes many times as long as reading the document
+        with Daemon("--workers", 2, "--queue", 3, "--data", ":memory:") as daemon:
+            statuses = set()
+            headers = {**JSON, "Content-Encoding": "gzip", "Prefer": "respond-async"}
+            for i in range(40):
+                body = text.replace(b'"f1"', b'"q%d"' % i).replace(b'"%f1"', b'"%%q%d"' % i)
+                statuses.add(daemon.request("POST", "/v1/frontier", gzip.compress(body, 1), headers).status)
+                states = [job["state"] for job in daemon.get("/v1/jobs").json["jobs"]]
+                self.assertLessEqual(states.count("queued"), 3 + 2 + 1)  # and one on its way
+            self.assertLessEqual(statuses, {202, 503})
+            for job in daemon.get("/v1/jobs?limit=100").json["jobs"]:
+                self.assertEqual(daemon.get("/v1/jobs/" + job["id"], Prefer="wait=60").json["state"], "succeeded")
 
     def test_body_memory(self):
         """Bodies that wait count together; a body that does not fit is refused before it is sent."""

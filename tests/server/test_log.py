@@ -18,7 +18,7 @@ class TestLog(unittest.TestCase):
     def test_plan(self):
         responses, lines, _ = self.log_of(("POST", "/v1/plans", TINY, {**JSON, "X-Request-Id": "abc"}))
         line = lines[0]
-        self.assertRegex(line["ts"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
+        self.assertRegex(line["ts"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$")
         self.assertEqual((line["level"], line["request_id"], line["method"]), ("info", "abc", "POST"))
         self.assertEqual((line["route"], line["status"], line["outcome"]), ("/v1/plans", 200, "plan"))
         self.assertEqual(line["bytes_in"], len(TINY))
@@ -34,17 +34,44 @@ class TestLog(unittest.TestCase):
         requests = [
             ("POST", "/v1/plans", graphs.encode(graphs.infinite_flow()), JSON), ("POST", "/v1/plans", b"{", JSON),
             ("POST", "/v1/plans", graphs.encode(graphs.size_unknown()), JSON), ("GET", "/livez", None, None),
-            ("GET", "/nowhere", None, None), ("GET", "/v1/plans", None, None), ("GET", "/metrics", None, None),
+            ("GET", "/nowhere", None, None), ("GET", "/v1/plans", None, None), ("GET", "/jobs/1", None, None),
             ("POST", "/v1/plans", TINY, None)]
         responses, lines, _ = self.log_of(*requests)
         self.assertEqual([line["status"] for line in lines], [response.status for response in responses])
         self.assertEqual([line["outcome"] for line in lines],
                          ["infinite_flow", "malformed-json", "size-unknown", "ok", "not-found", "method-not-allowed",
-                          "not-implemented", "unsupported-media-type"])
+                          "not-found", "unsupported-media-type"])
         self.assertEqual([line["request_id"] for line in lines],
                          [response.headers["x-request-id"] for response in responses])
         self.assertEqual([line["route"] for line in lines],
-                         ["/v1/plans"] * 3 + ["/livez", "none", "/v1/plans", "/metrics", "/v1/plans"])
+                         ["/v1/plans"] * 3 + ["/livez", "none", "/v1/plans", "/jobs/*", "/v1/plans"])
+
+    def test_trace(self):
+        trace, parent = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+        good = {"traceparent": f"00-{trace}-{parent}-01"}
+        responses, lines, _ = self.log_of(
+            ("GET", "/livez", None, good), ("POST", "/v1/plans", TINY, {**JSON, **good}), ("GET", "/nowhere", None, good),
+            ("GET", "/livez", None, {"traceparent": f"00-{trace.upper()}-{parent}-01"}), ("GET", "/livez", None, None))
+        self.assertEqual([line.get("trace_id") for line in lines], [trace] * 3 + [None] * 2)
+        self.assertEqual(len({line["span_id"] for line in lines[:3]} | {parent}), 4)
+        for line, response in zip(lines[:3], responses):
+            self.assertIn(f'traceparent;desc="00-{trace}-{line["span_id"]}-01"', response.headers["server-timing"])
+        self.assertNotIn("server-timing", responses[3].headers)
+        self.assertNotIn("span_id", lines[4])
+
+    def test_job(self):
+        """A job that a client knows has a line of its own, with the request that opened it."""
+        trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+        with Daemon() as daemon:
+            response = daemon.plan(TINY, {"Prefer": "respond-async", "X-Request-Id": "opener",
+                                          "traceparent": f"00-{trace}-00f067aa0ba902b7-00"})
+            self.assertEqual(response.status, 202)
+            line = daemon.wait_log(event="job")[0]
+            self.assertEqual((line["request_id"], line["trace_id"], line["principal"], line["state"], line["outcome"]),
+                             ("opener", trace, "anonymous", "succeeded", "plan"))
+            self.assertEqual(response.headers["location"], "/v1/jobs/" + line["job_id"])
+            line = daemon.wait_log(event="request")[0]
+            self.assertEqual((line["job_id"], line["status"]), (response.headers["location"].split("/")[-1], 202))
 
     def test_one_line_per_request(self):
         daemon = Daemon()

@@ -20,9 +20,10 @@ def _diff(what, got, want):
 
 
 def path_text(plan):
-    """The conflict path of an infinite flow as PyTorch prints it."""
-    for d in plan.get("diagnostics", ()):
-        if d["code"] == "infinite-flow":
+    """The path of an infinite flow that PyTorch prints, in its form: the first conflict, unless another one is said to be its own."""
+    found = {d["code"]: d for d in reversed(plan.get("diagnostics", ()))}
+    for d in (found.get("pytorch-path"), found.get("infinite-flow")):
+        if d:
             steps = [f"{s['node']}_{s['side']}" for s in d["path"] if s["node"] is not None]
             return " -> ".join(["source"] + steps + ["sink"])
     return None

@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import socket
+import ssl
 import subprocess
 import tempfile
 import threading
@@ -59,8 +60,11 @@ class Closed(Exception):
 class Connection:
     """A socket to a daemon, and a strict reader of responses."""
 
-    def __init__(self, address, timeout=None):
+    def __init__(self, address, timeout=None, tls=None):
+        """`tls`: an ssl.SSLContext, for HTTPS."""
         self.socket = socket.create_connection(address, timeout=timeout or PATIENCE_S)
+        if tls is not None:
+            self.socket = tls.wrap_socket(self.socket, server_hostname="localhost")
         self.buffer = b""
 
     def __enter__(self):
@@ -78,7 +82,7 @@ class Connection:
     def receive(self):
         try:
             data = self.socket.recv(1 << 16)
-        except ConnectionError as error:
+        except (ConnectionError, ssl.SSLError) as error:
             raise Closed(str(error)) from error
         if not data:
             raise Closed("end of stream")
@@ -93,7 +97,7 @@ class Connection:
         version, status, _ = lines[0].split(" ", 2)
         assert version == "HTTP/1.1", lines[0]
         headers = {name.lower(): value.strip() for name, value in (line.split(":", 1) for line in lines[1:])}
-        length = 0 if head or status == "100" else int(headers["content-length"])
+        length = 0 if head or status in ("100", "204", "304") else int(headers["content-length"])
         while len(self.buffer) < length:
             self.receive()
         body, self.buffer = self.buffer[:length], self.buffer[length:]
@@ -105,7 +109,7 @@ class Connection:
             return False
         try:
             return self.socket.recv(1) == b""
-        except ConnectionError:
+        except (ConnectionError, ssl.SSLError):
             return True
 
 
@@ -134,17 +138,23 @@ class Daemon:
         self.process = subprocess.Popen([REMATD, "--listen", listen, *flags], stdout=subprocess.PIPE,
                                         stderr=self.log_file, stdin=subprocess.DEVNULL,
                                         env=clean_environment(**(env or {})))
-        self.first_line = self.read_first_line()
+        self.first_line = self.read_line("listening on http://", "listening on https://")
         host, port = self.first_line.rsplit("/", 1)[1].rsplit(":", 1)
         self.address = (host.strip("[]"), int(port))
         self.host = f"{host}:{port}"
+        if any(flag.startswith("--admin-listen") for flag in flags):
+            self.admin_line = self.read_line("admin listening on http://")
+            host, port = self.admin_line.rsplit("/", 1)[1].rsplit(":", 1)
+            self.admin_address = (host.strip("[]"), int(port))
+        self.tls = None  # an ssl.SSLContext, when it serves HTTPS
 
-    def read_first_line(self):
+    def read_line(self, *starts):
+        """The next line on stdout, which begins with one of `starts`."""
         timer = threading.Timer(PATIENCE_S, self.process.kill)
         timer.start()
         line = self.process.stdout.readline().decode().strip()
         timer.cancel()
-        if not line.startswith("listening on http://"):
+        if not line.startswith(starts):
             self.process.wait(PATIENCE_S)
             raise AssertionError(f"rematd did not start: {line!r} {self.stderr()}")
         return line
@@ -161,7 +171,7 @@ class Daemon:
     # ---- talking ----
 
     def connect(self, timeout=None):
-        return Connection(self.address, timeout)
+        return Connection(self.address, timeout, self.tls)
 
     def request(self, method, path, body=None, headers=None):
         """One request on a connection of its own."""
@@ -171,6 +181,12 @@ class Daemon:
 
     def get(self, path, **headers):
         return self.request("GET", path, headers=headers)
+
+    def admin(self, path, method="GET", **headers):
+        """One request to the admin listener."""
+        with Connection(self.admin_address) as connection:
+            connection.send(format_request(method, path, {"Host": "localhost", **headers}))
+            return connection.read_response(head=method == "HEAD")
 
     def plan(self, body, headers=None):
         return self.request("POST", "/v1/plans", body, {**JSON, **(headers or {})})
@@ -247,6 +263,16 @@ class Daemon:
                     return response
             time.sleep(0.01)
         raise AssertionError("the queue never filled up")
+
+    def wait_connections(self, n=0):
+        """Waits until the daemon has noticed that all but n clients have left."""
+        end = time.monotonic() + PATIENCE_S
+        while time.monotonic() < end:
+            # One more asks.
+            if self.get("/v1/ops").json["connections"]["open"] <= n + 1:
+                return
+            time.sleep(0.01)
+        raise AssertionError("clients that left are still counted")
 
     def memory_bytes(self):
         """Resident set."""

@@ -57,3 +57,18 @@ def asks_for_budget(graph, options):
 def depends_on_solver(graph, options):
     """Whether several answers are right: an integer program chose among equals."""
     return asks_for_budget(graph, options) and options.get("activation_memory_budget_solver") == "ilp"
+
+
+def trace_names():
+    """Samples of PyTorch's min_cut_information with the graph document beside it."""
+    paths = glob.glob(os.path.join(DATA, "traces", "*.graph.json.xz"))
+    return sorted(os.path.basename(p)[:-len(".graph.json.xz")] for p in paths)
+
+
+def trace_graph_text(name):
+    return _text(os.path.join(DATA, "traces", name + ".graph.json.xz"))
+
+
+def trace_text(name):
+    """The artifact, as PyTorch wrote it."""
+    return _text(os.path.join(DATA, "traces", name + ".min_cut_information.json.xz"))

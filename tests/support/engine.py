@@ -13,6 +13,13 @@ BUILD = os.path.join(ROOT, os.environ.get("REMAT_BUILD", "build/release"))
 LEVEL = os.environ.get("REMAT_LEVEL", "quick")
 
 
+def at_level(**counts):
+    """How many at this level; under a sanitizer, which is some times slower, a fifth."""
+    n = counts[LEVEL]
+    return max(1, n // 5) if BUILD.endswith(("asan", "tsan")) else n
+
+
+
 class EngineDied(Exception):
     """The process under test crashed, hung or broke the framing."""
 
@@ -29,6 +36,42 @@ def request_text(graph_text, options=None):
     """One request line from the JSON text of a graph (any layout) and options."""
     options = {"explain": "full", **(options or {})}
     return '{"graph":%s,"options":%s}' % (graph_text.replace("\n", " "), json.dumps(options))
+
+
+class LineProgram:
+    """A running program of build/*/tests that answers each line of JSON on stdin with one on stdout."""
+
+    def __init__(self, path, patience_s):
+        self.path, self.patience_s, self.buffer = path, patience_s, b""
+
+    def __enter__(self):
+        self.process = subprocess.Popen([os.path.join(BUILD, self.path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE)
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        text = self.process.stderr.read().decode(errors="replace")
+        status = self.process.wait()
+        self.process.stdout.close()
+        self.process.stderr.close()
+        if status != 0:
+            raise EngineDied(f"{os.path.basename(self.path)} ended with {status}: {text[-3000:]}")
+
+    def ask_line(self, line):
+        """The answer to one line of text, decoded."""
+        self.process.stdin.write(line.encode() + b"\n")
+        self.process.stdin.flush()
+        pieces = []
+        while b"\n" not in self.buffer:
+            pieces.append(self.buffer)
+            there = select.select([self.process.stdout], [], [], self.patience_s)[0]
+            self.buffer = os.read(self.process.stdout.fileno(), 1 << 20) if there else b""
+            if not self.buffer:
+                self.process.kill()
+                raise EngineDied("no answer: " + self.process.stderr.read().decode(errors="replace")[-3000:])
+        line, self.buffer = self.buffer.split(b"\n", 1)
+        return json.loads(b"".join(pieces) + line)
 
 
 class Planner:
