@@ -20,6 +20,7 @@
 #include "server.h"
 #include "tokens.h"
 
+/* Below what makes the library's own thread fall asleep: see http_thread.h. */
 #define MOST_CONNECTIONS 64U
 #define TIMEOUT_S        10U
 #define BUFFER_BYTES     ((size_t)16384)

@@ -114,9 +114,7 @@ void srv_http_add(struct srv_server *server, int fd,
 
     if (srv_registry_expect(&server->registry,
                             server->config.max_connections)) {
-        /* Closes the socket itself when it fails. */
-        if (MHD_add_connection(server->http, fd, address, size) != MHD_YES)
-            srv_registry_unexpect(&server->registry);
+        srv_http_thread_add(&server->http_thread, fd, address, size);
         return;
     }
     proto_problem_set(&problem, PROTO_QUEUE_FULL, NULL,
@@ -457,8 +455,8 @@ bool srv_http_start(struct srv_server *server)
     const bool is_tls = srv_is_tls(server);
 
     server->http = MHD_start_daemon(
-        (is_tls ? MHD_USE_TLS : 0U) | MHD_USE_EPOLL_INTERNAL_THREAD |
-            MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC | MHD_USE_NO_LISTEN_SOCKET |
+        (is_tls ? MHD_USE_TLS : 0U) | MHD_USE_EPOLL |
+            MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET |
             MHD_USE_ERROR_LOG,
         0, NULL, NULL, on_request, server, MHD_OPTION_EXTERNAL_LOGGER,
         log_library, server, MHD_OPTION_NOTIFY_CONNECTION, on_connection,
@@ -469,17 +467,28 @@ bool srv_http_start(struct srv_server *server)
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_BUFFER_BYTES,
         MHD_OPTION_ARRAY, is_tls ? srv_tls_options() : no_options,
         MHD_OPTION_END);
-    return server->http != NULL;
+    if (server->http == NULL)
+        return false;
+    if (srv_http_thread_start(&server->http_thread, server->http,
+                              &server->registry))
+        return true;
+    MHD_stop_daemon(server->http);
+    server->http = NULL;
+    return false;
 }
 
 void srv_http_resume(const struct srv_request *request)
 {
+    struct srv_server *server = request->server;
+
     MHD_resume_connection(request->connection);
+    srv_http_thread_wake(&server->http_thread);
 }
 
 void srv_http_stop(struct srv_server *server)
 {
     srv_registry_end_all(&server->registry);
+    srv_http_thread_stop(&server->http_thread);
     MHD_stop_daemon(server->http);
     server->http = NULL;
 }

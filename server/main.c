@@ -151,6 +151,8 @@ static enum exit_code serve(struct srv_server *server, struct srv_loop *loop,
         server->store = NULL;
     } else {
         fprintf(stderr, "rematd: cannot start the HTTP thread\n");
+        if (server->http != NULL)
+            srv_http_stop(server);
     }
     if (srv_loop_close(loop) != 0) {
         srv_log_event("error", "stop", "message", "a handle was left open");

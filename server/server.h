@@ -12,6 +12,7 @@
 #include "config.h"
 #include "desk.h"
 #include "groups.h"
+#include "http_thread.h"
 #include "metrics.h"
 #include "pool.h"
 #include "registry.h"
@@ -41,6 +42,7 @@ struct srv_server {
     struct srv_metrics metrics;
     struct srv_site site;
     struct MHD_Daemon *http;
+    struct srv_http_thread http_thread;
     struct MHD_Daemon *admin; /* NULL without --admin-listen */
     struct srv_registry admin_registry;
     bool admin_is_loopback;

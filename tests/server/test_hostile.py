@@ -154,6 +154,73 @@ class Behind(unittest.TestCase):
         self.check(request, request, answers=True)
 
 
+class AtOnce(unittest.TestCase):
+    """However many clients speak in one and the same moment, all are answered, and no other has to come first."""
+    MOST = 257
+
+    def check(self, ask):
+        """The daemon stands still while n clients speak, so that it finds n events waiting, for n around the powers of two."""
+        sizes = sorted({n + d for n in (32, 64, 128, 256) for d in (-2, -1, 0, 1)})
+        with Daemon("--header-timeout", 200, "--idle-timeout", 200) as daemon:
+            for n in sizes:
+                with self.subTest(n):
+                    ask(daemon, n)
+
+    def answers(self, connections):
+        for connection in connections:
+            self.assertEqual(connection.read_response().status, 200)
+
+    def test_open_connections(self):
+        request = format_request("GET", "/livez", {"Host": "localhost"})
+
+        def ask(daemon, n):
+            daemon.signal(signal.SIGSTOP)
+            for connection in opened[:n]:
+                connection.send(request)
+            daemon.signal(signal.SIGCONT)
+            self.answers(opened[:n])
+
+        opened = []
+        try:
+            def open_and_ask(daemon, n):
+                while len(opened) < self.MOST:
+                    opened.append(daemon.connect())
+                    opened[-1].send(request)
+                    self.answers(opened[-1:])
+                ask(daemon, n)
+            self.check(open_and_ask)
+        finally:
+            for connection in opened:
+                connection.close()
+
+    def test_new_connections(self):
+        request = format_request("GET", "/livez", {"Host": "localhost"})
+
+        def ask(daemon, n):
+            daemon.signal(signal.SIGSTOP)
+            connections = [daemon.connect() for _ in range(n)]
+            for connection in connections:
+                connection.send(request)
+            daemon.signal(signal.SIGCONT)
+            self.answers(connections)
+            for connection in connections:
+                connection.close()
+
+        self.check(ask)
+
+    def test_waiting_for_a_plan(self):
+        """Requests that are suspended, and resumed together."""
+        def ask(daemon, n):
+            daemon.signal(signal.SIGSTOP)
+            connections = [daemon.start_plan(TINY, {"Prefer": "wait=60"}) for _ in range(n)]
+            daemon.signal(signal.SIGCONT)
+            self.answers(connections)
+            for connection in connections:
+                connection.close()
+
+        self.check(ask)
+
+
 class Process(unittest.TestCase):
     def test_closed_standard_streams(self):
         for closed in ("<&-", ">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"):
