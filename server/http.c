@@ -455,9 +455,8 @@ bool srv_http_start(struct srv_server *server)
     const bool is_tls = srv_is_tls(server);
 
     server->http = MHD_start_daemon(
-        (is_tls ? MHD_USE_TLS : 0U) | MHD_USE_EPOLL |
-            MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET |
-            MHD_USE_ERROR_LOG,
+        (is_tls ? MHD_USE_TLS : 0U) | MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME |
+            MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ERROR_LOG,
         0, NULL, NULL, on_request, server, MHD_OPTION_EXTERNAL_LOGGER,
         log_library, server, MHD_OPTION_NOTIFY_CONNECTION, on_connection,
         server, MHD_OPTION_URI_LOG_CALLBACK, on_uri, server,

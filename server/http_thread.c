@@ -136,8 +136,8 @@ bool srv_http_thread_start(struct srv_http_thread *thread,
                            struct MHD_Daemon *library,
                            struct srv_registry *registry)
 {
-    *thread = (struct srv_http_thread){.library = library,
-                                       .registry = registry};
+    *thread =
+        (struct srv_http_thread){.library = library, .registry = registry};
     thread->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (thread->wake < 0)
         return false;

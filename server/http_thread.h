@@ -8,9 +8,9 @@
  * waits, so that cannot happen.
  *
  * Whoever runs it from outside must ask MHD_get_timeout before each wait, since
- * its descriptors are edge-triggered; and must run it after MHD_resume_connection
- * even when its own signal has been read meanwhile, which is why
- * srv_http_thread_wake has a descriptor of ours.
+ * its descriptors are edge-triggered; and must run it after
+ * MHD_resume_connection even when its own signal has been read meanwhile, which
+ * is why srv_http_thread_wake has a descriptor of ours.
  */
 #ifndef SRV_HTTP_THREAD_H
 #define SRV_HTTP_THREAD_H
