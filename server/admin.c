@@ -22,9 +22,12 @@
 
 /* Below what makes the library's own thread fall asleep: see http_thread.h. */
 #define MOST_CONNECTIONS 64U
-#define TIMEOUT_S        10U
-#define BUFFER_BYTES     ((size_t)16384)
-#define URI_SIZE         1024
+/* As many as the library accepts before it sees to those that are shut down,
+ * and some to spare. */
+#define ROOM         16U
+#define TIMEOUT_S    10U
+#define BUFFER_BYTES ((size_t)16384)
+#define URI_SIZE     1024
 
 struct request {
     char uri[URI_SIZE]; /* as it came; "" when it is longer */
@@ -50,6 +53,8 @@ static void on_connection(void *context, struct MHD_Connection *connection,
         const union MHD_ConnectionInfo *info = MHD_get_connection_info(
             connection, MHD_CONNECTION_INFO_CONNECTION_FD);
 
+        srv_registry_make_room(&server->admin_registry,
+                               MOST_CONNECTIONS - ROOM);
         own = calloc(1, sizeof *own);
         if (own != NULL)
             own->conn = srv_registry_open(&server->admin_registry,

@@ -71,6 +71,31 @@ struct srv_conn *srv_registry_open(struct srv_registry *registry, int fd,
     return conn;
 }
 
+/* With the lock held, between requests: what is read from now on cannot be
+ * answered, and so is no request. */
+static void hang_up(struct srv_conn *conn)
+{
+    conn->hung_up = true;
+    srv_peer_shutdown(conn->fd);
+}
+
+void srv_registry_make_room(struct srv_registry *registry, size_t most)
+{
+    struct srv_conn *oldest = NULL;
+    size_t n_staying = 0;
+
+    pthread_mutex_lock(&registry->lock);
+    for (struct srv_conn *c = registry->first; c != NULL; c = c->next) {
+        if (!c->hung_up) {
+            oldest = c;
+            n_staying++;
+        }
+    }
+    if (n_staying >= most)
+        hang_up(oldest);
+    pthread_mutex_unlock(&registry->lock);
+}
+
 void srv_registry_close(struct srv_registry *registry, struct srv_conn *conn)
 {
     pthread_mutex_lock(&registry->lock);
@@ -399,14 +424,6 @@ static void sweep_ended(struct srv_conn *conn)
     conn->has_ended = srv_peer_has_ended(conn->fd);
     if (had_ended && conn->has_ended)
         srv_peer_shutdown(conn->fd);
-}
-
-/* With the lock held, between requests: what is read from now on cannot be
- * answered, and so is no request. */
-static void hang_up(struct srv_conn *conn)
-{
-    conn->hung_up = true;
-    srv_peer_shutdown(conn->fd);
 }
 
 /* Past a deadline, for sure: what the HTTP thread has read, or has not written

@@ -59,6 +59,9 @@ void srv_registry_unexpect(struct srv_registry *registry);
 /* A new connection; NULL without memory. */
 struct srv_conn *srv_registry_open(struct srv_registry *registry, int fd,
                                    uint64_t deadline_ns);
+/* Ends the oldest connection, whatever it is at, when `most` or more are open:
+ * who connects and asks nothing must not keep out who asks. O(connections). */
+void srv_registry_make_room(struct srv_registry *registry, size_t most);
 /* Forgets and frees it. Before the descriptor is closed. */
 void srv_registry_close(struct srv_registry *registry, struct srv_conn *conn);
 

@@ -144,6 +144,23 @@ class TestAdminListener(unittest.TestCase):
                 self.assertEqual(connection.read_response().status, 200)
                 connection.close()
 
+    def seconds_of_a_probe(self, n_idle):
+        """How long it takes to be answered behind so many who connected earlier and say nothing."""
+        with Daemon(*ADMIN) as daemon:
+            idle = [Connection(daemon.admin_address) for _ in range(n_idle)]
+            began = time.monotonic()
+            self.assertEqual(daemon.admin("/livez").status, 200)
+            seconds = time.monotonic() - began
+            for connection in idle:
+                connection.close()
+        return seconds
+
+    def test_idle_connections_do_not_keep_probes_out(self):
+        """Those that stay longest go first, not when they have been silent for ten seconds."""
+        for n_idle in (30, 63, 64, 65, 129, 900):
+            with self.subTest(n_idle):
+                self.assertTrue(any(self.seconds_of_a_probe(n_idle) < 8 for _ in range(5)))
+
     def test_half_requests_do_not_block_others(self):
         with Daemon(*ADMIN) as daemon:
             held = [Connection(daemon.admin_address) for _ in range(20)]
