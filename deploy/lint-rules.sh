@@ -33,6 +33,8 @@ ban() {
     ban 'no bound' '(strcpy|strcat|sprintf|vsprintf|gets|alloca)\(' $files
     ban 'hides errors or state' \
         '(strtok|atoi|atol|atof|setjmp|longjmp|strtol|scanf|sscanf)\(' $code
+    ban 'the HTTP thread sleeps on: srv_http_resume wakes it' \
+        'MHD_resume_connection\(' $code
     ban 'use the unreachable branch properly' 'assert\(0\)' $files
     ban 'no goto in core' 'goto ' $core
     ban 'core allocates in arena.c and job.c only' \

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "log.h"
-#include "negotiate.h"
 #include "ops.h"
+#include "origin.h"
 #include "query.h"
 #include "registry.h"
 #include "route.h"

@@ -140,7 +140,7 @@ static enum srv_step end_what_if(struct srv_request *request)
 
     if (request->problem.kind == PROTO_NO_PROBLEM)
         step = request->job->composes ? end_composing(request)
-                                      : srv_call_end_making(request);
+                                      : srv_call_make_end(request);
     if (step == SRV_STEP_REPLY)
         point_into_posted(request);
     return step;

@@ -11,7 +11,7 @@ struct srv_answer;
 struct srv_job;
 struct srv_job_record;
 
-/* ---- calls.c ---- */
+/* ---- call_make.c ---- */
 
 /* The answer of a request, whose reference is taken over; NULL is a lack of
  * memory. */
@@ -26,9 +26,11 @@ void srv_call_take_result(struct srv_request *request);
  * request's, which needs its body no more. */
 bool srv_call_find_known(struct srv_request *request);
 /* With the key of the request known: the answer at once, or the job that makes
- * it is waited for; its end. */
+ * it is waited for. */
 enum srv_step srv_call_make(struct srv_request *request);
-enum srv_step srv_call_end_making(struct srv_request *request);
+/* The calls that make something of their body, as in calls.h. */
+enum srv_step srv_call_make_begin(struct srv_request *request);
+enum srv_step srv_call_make_end(struct srv_request *request);
 
 /* ---- call_jobs.c ---- */
 

@@ -21,10 +21,12 @@
 #include "access.h"
 #include "negotiate.h"
 #include "number.h"
+#include "origin.h"
 #include "query.h"
 #include "request_key.h"
 #include "route.h"
 #include "server.h"
+#include "word.h"
 
 #define CRLF_BYTES    2U
 #define URI_MAX_BYTES 32768U /* more than the library's buffer holds */

@@ -17,7 +17,7 @@
 #include <zstd_errors.h>
 
 #include "body.h"
-#include "negotiate.h"
+#include "word.h"
 
 #define OUTPUT_BYTES     ((size_t)64 * 1024)
 #define GZIP_BYTES       ((size_t)48 * 1024) /* window and tables of zlib */

@@ -407,25 +407,13 @@ static bool check_together(const struct srv_config *config)
     return false;
 }
 
-static enum srv_config_result printed(void)
-{
-    if (fflush(stdout) == 0 && !ferror(stdout))
-        return SRV_CONFIG_DONE;
-    fprintf(stderr, "rematd: cannot write to standard output\n");
-    return SRV_CONFIG_UNSAID;
-}
-
 enum srv_config_result srv_config_read(struct srv_config *config, int argc,
                                        char **argv)
 {
-    if (has_argument(argc, argv, "--help") || has_argument(argc, argv, "-h")) {
-        srv_config_print_help();
-        return printed();
-    }
-    if (has_argument(argc, argv, "--version")) {
-        printf("rematd (%s)\n", PROTO_ENGINE);
-        return printed();
-    }
+    if (has_argument(argc, argv, "--help") || has_argument(argc, argv, "-h"))
+        return SRV_CONFIG_HELP;
+    if (has_argument(argc, argv, "--version"))
+        return SRV_CONFIG_VERSION;
     set_defaults(config);
     if (!read_flags(config, argc, argv) || !read_environment(config) ||
         !read_file(config))
@@ -433,9 +421,6 @@ enum srv_config_result srv_config_read(struct srv_config *config, int argc,
     if (!check_together(config))
         return SRV_CONFIG_WRONG;
     warn_of_variables();
-    if (has_argument(argc, argv, "--print-config")) {
-        srv_config_print(config);
-        return printed();
-    }
-    return SRV_CONFIG_RUN;
+    return has_argument(argc, argv, "--print-config") ? SRV_CONFIG_PRINT
+                                                      : SRV_CONFIG_RUN;
 }

@@ -133,10 +133,11 @@ struct srv_config {
 };
 
 enum srv_config_result {
-    SRV_CONFIG_RUN,   /* start with it */
-    SRV_CONFIG_DONE,  /* --help and the like: printed, exit 0 */
-    SRV_CONFIG_WRONG, /* a message is on stderr, exit 2 */
-    SRV_CONFIG_UNSAID /* what was asked for could not be printed, exit 5 */
+    SRV_CONFIG_RUN,     /* start with it */
+    SRV_CONFIG_HELP,    /* --help: nothing was read */
+    SRV_CONFIG_VERSION, /* --version: nothing was read */
+    SRV_CONFIG_PRINT,   /* --print-config: of what was read */
+    SRV_CONFIG_WRONG    /* a message is on stderr */
 };
 
 /* Reads flags, environment and file. Texts in *config belong to argv, the

@@ -1,6 +1,8 @@
 /*
- * config_print.c: the table of settings for people: --help, --print-config.
+ * config_print.c: --help, --version, --print-config.
  */
+#include "config_print.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -43,7 +45,7 @@ static void print_help_of(const struct srv_option *o)
     printf(" Environment %s.\n", name);
 }
 
-void srv_config_print_help(void)
+static void print_help(void)
 {
     fputs(help_head, stdout);
     for (size_t i = 0; i < SRV_N_OPTIONS; i++)
@@ -103,7 +105,7 @@ void srv_config_setting(const struct srv_config *config, size_t option,
 }
 
 /* The file itself cannot be named in a file, so that stays a comment. */
-void srv_config_print(const struct srv_config *config)
+static void print_settings(const struct srv_config *config)
 {
     struct srv_setting setting;
 
@@ -118,4 +120,19 @@ void srv_config_print(const struct srv_config *config)
         printf("\n# %s\n%s =%s%s\n", setting.origin, setting.flag,
                *setting.value != '\0' ? " " : "", setting.value);
     }
+}
+
+bool srv_config_print(const struct srv_config *config,
+                      enum srv_config_result asked)
+{
+    if (asked == SRV_CONFIG_HELP)
+        print_help();
+    else if (asked == SRV_CONFIG_VERSION)
+        printf("rematd (%s)\n", PROTO_ENGINE);
+    else if (asked == SRV_CONFIG_PRINT)
+        print_settings(config);
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return true;
+    fprintf(stderr, "rematd: cannot write to standard output\n");
+    return false;
 }

@@ -35,10 +35,6 @@ const char *srv_option_nearest(const char *name);
 void srv_option_env_name(const struct srv_option *option,
                          char name[SRV_ENV_NAME_SIZE]);
 
-/* --help and --print-config, to standard output. */
-void srv_config_print_help(void);
-void srv_config_print(const struct srv_config *config);
-
 /* ---- the file, line by line -------------------------------------------- */
 
 /* A line "key = value". Both are NUL-terminated, without blanks around them,

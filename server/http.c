@@ -339,7 +339,7 @@ static enum MHD_Result wait_for_job(struct srv_request *request)
     MHD_suspend_connection(request->connection);
     if (!srv_registry_wait(&request->server->registry, request,
                            request->until_ns))
-        MHD_resume_connection(request->connection);
+        srv_http_resume(request);
     return MHD_YES;
 }
 
@@ -480,7 +480,7 @@ void srv_http_resume(const struct srv_request *request)
 {
     struct srv_server *server = request->server;
 
-    MHD_resume_connection(request->connection);
+    MHD_resume_connection(request->connection); /* allow: and wakes it */
     srv_http_thread_wake(&server->http_thread);
 }
 

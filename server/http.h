@@ -26,7 +26,8 @@ bool srv_http_start(struct srv_server *server);
 /* Takes over an accepted socket, or refuses and closes it. */
 void srv_http_add(struct srv_server *server, int fd,
                   const struct sockaddr *address, socklen_t size);
-/* Lets the HTTP thread answer a request that was waiting. Loop thread. */
+/* Lets the HTTP thread answer a request that was waiting. Loop or HTTP thread.
+ */
 void srv_http_resume(const struct srv_request *request);
 /* Ends the thread and closes every connection. No request may be waiting. */
 void srv_http_stop(struct srv_server *server);

@@ -8,9 +8,9 @@
  * waits, so that cannot happen.
  *
  * Whoever runs it from outside must ask MHD_get_timeout before each wait, since
- * its descriptors are edge-triggered; and must run it after
- * MHD_resume_connection even when its own signal has been read meanwhile, which
- * is why srv_http_thread_wake has a descriptor of ours.
+ * its descriptors are edge-triggered, and must run it after every
+ * MHD_resume_connection, of this thread's too: the library drops MHD_USE_ITC
+ * then, so no descriptor of its own tells. srv_http_thread_wake does.
  */
 #ifndef SRV_HTTP_THREAD_H
 #define SRV_HTTP_THREAD_H
@@ -52,7 +52,7 @@ void srv_http_thread_add(struct srv_http_thread *thread, int fd,
                          const struct sockaddr *address, socklen_t size);
 
 /* The library has something to do that no descriptor of its own shows. Any
- * thread. */
+ * thread, this one too. */
 void srv_http_thread_wake(struct srv_http_thread *thread);
 
 /* Ends the thread and closes what it has not handed on. */

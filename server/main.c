@@ -17,6 +17,7 @@
 #include "admin.h"
 #include "clock.h"
 #include "config.h"
+#include "config_print.h"
 #include "count.h"
 #include "crash.h"
 #include "failpoint.h"
@@ -286,16 +287,13 @@ int main(int argc, char **argv)
     if (!ensure_streams())
         return EXIT_NO_START;
     srv_loop_hold_signals(); /* until the loop can take them */
-    switch (srv_config_read(&server.config, argc, argv)) {
-    case SRV_CONFIG_DONE:
-        return EXIT_DONE;
-    case SRV_CONFIG_WRONG:
+    const enum srv_config_result asked =
+        srv_config_read(&server.config, argc, argv);
+    if (asked == SRV_CONFIG_WRONG)
         return EXIT_USAGE;
-    case SRV_CONFIG_UNSAID:
-        return EXIT_INTERNAL;
-    case SRV_CONFIG_RUN:
-        break;
-    }
+    if (asked != SRV_CONFIG_RUN)
+        return srv_config_print(&server.config, asked) ? EXIT_DONE
+                                                       : EXIT_INTERNAL;
     if (!arm_fail_point())
         return EXIT_USAGE;
     signal(SIGPIPE, SIG_IGN); /* a client that left is an errno */

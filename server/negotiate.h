@@ -10,13 +10,6 @@
 
 #include "codec.h"
 
-/* Whether a is b up to ASCII case; srv_token_is compares the first n bytes. */
-bool srv_text_is(const char *a, const char *b);
-bool srv_token_is(const char *at, size_t n, const char *word);
-
-/* Whether the bytes are a token of RFC 9110: a legal header name or method. */
-bool srv_is_token(const char *text);
-
 /* Accept: how much each type we have is wanted, in thousandths; -1: not said.
  * Start from srv_accept_init, add every Accept header, then ask. */
 struct srv_accept {
@@ -74,14 +67,5 @@ bool srv_priority_is_low(const char *header);
 /* Whether a Content-Type is JSON in UTF-8; a JSON document on each line. */
 bool srv_content_is_json(const char *header);
 bool srv_content_is_ndjson(const char *header);
-
-/* The host of a Host header or an origin's authority, without port, checked:
- * false when it is no host[:port]. `host` may point into brackets. */
-bool srv_split_authority(const char *authority, const char **host,
-                         size_t *n_host);
-/* Whether that is a name or address of the loopback interface. */
-bool srv_host_is_loopback(const char *host, size_t n_host);
-/* Whether an Origin is that of the page that Host itself would serve. */
-bool srv_origin_matches(const char *origin, const char *host);
 
 #endif

@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "negotiate.h"
 #include "number.h"
+#include "word.h"
 
 #define BLANKS     " \t"
 #define MOST_LIMIT UINT64_C(1000000)
@@ -44,6 +44,19 @@ static bool fail(const struct parser *parser, const char *format, ...)
         vsnprintf(parser->why + n, parser->n_why - (size_t)n, format, args);
     va_end(args);
     return false;
+}
+
+const char *srv_scope_name(enum srv_scope scope)
+{
+    switch (scope) {
+    case SRV_SCOPE_READ:
+        return "read";
+    case SRV_SCOPE_SUBMIT:
+        return "submit";
+    case SRV_SCOPE_ADMIN:
+        return "admin";
+    }
+    return "";
 }
 
 /* ---- tokens ------------------------------------------------------------ */

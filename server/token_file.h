@@ -1,10 +1,39 @@
 /*
- * token_file.h: the lines of a token file (tokens.h), checked. Pure: no I/O.
+ * token_file.h: the lines of a token file, checked. Pure: no I/O. A line each:
+ *
+ *     NAME SCOPES SECRET [rate=N] [queue=N] [running=N]    # comment
+ *
+ * NAME of letters, digits, dots, underlines and hyphens, at most 64; SCOPES
+ * some of read,submit,admin; SECRET the token, of at least 16 characters, or
+ * sha256:HEX, its digest. The limits are those of the name.
  */
 #ifndef SRV_TOKEN_FILE_H
 #define SRV_TOKEN_FILE_H
 
-#include "tokens.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum srv_scope {
+    SRV_SCOPE_READ = 1,   /* look at plans, jobs, events */
+    SRV_SCOPE_SUBMIT = 2, /* make jobs, cancel and remove them */
+    SRV_SCOPE_ADMIN = 4   /* the operator's calls */
+};
+#define SRV_SCOPES_ALL (SRV_SCOPE_READ | SRV_SCOPE_SUBMIT | SRV_SCOPE_ADMIN)
+/* "read", "submit" or "admin". */
+const char *srv_scope_name(enum srv_scope scope);
+
+#define SRV_NAME_SIZE   65
+#define SRV_ANONYMOUS   "anonymous" /* who gave no token; no line has that */
+#define SRV_MOST_TOKENS 4096
+#define SRV_TOKEN_LEAST 16  /* characters of a token in the file */
+#define SRV_TOKEN_MOST  512 /* and of any */
+
+struct srv_quota {
+    uint64_t rate;    /* requests in a second; 0: no limit, as below */
+    uint64_t queue;   /* jobs that wait */
+    uint64_t running; /* jobs that run */
+};
 
 #define SRV_TOKEN_DIGEST_BYTES 32
 

@@ -14,8 +14,7 @@
 
 #include "file.h"
 #include "log.h"
-#include "negotiate.h"
-#include "token_file.h"
+#include "word.h"
 
 #define MOST_FILE_BYTES ((size_t)4 << 20)
 
@@ -24,19 +23,6 @@ struct srv_token {
     unsigned scopes;
     struct srv_principal *owner; /* kept by the list */
 };
-
-const char *srv_scope_name(enum srv_scope scope)
-{
-    switch (scope) {
-    case SRV_SCOPE_READ:
-        return "read";
-    case SRV_SCOPE_SUBMIT:
-        return "submit";
-    case SRV_SCOPE_ADMIN:
-        return "admin";
-    }
-    return "";
-}
 
 /* ---- principals -------------------------------------------------------- */
 

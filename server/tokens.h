@@ -2,14 +2,8 @@
  * tokens.h: who asks, by bearer token (RFC 6750), and what they may.
  *
  * A principal is a name under which jobs are made and seen; several tokens may
- * have one name, so that one can replace another. Tokens come from a file, a
- * line each:
- *
- *     NAME SCOPES SECRET [rate=N] [queue=N] [running=N]    # comment
- *
- * NAME of letters, digits, dots, underlines and hyphens, at most 64; SCOPES
- * some of read,submit,admin; SECRET the token, of at least 16 characters, or
- * sha256:HEX, its digest. The limits are those of the name.
+ * have one name, so that one can replace another. Tokens come from a file
+ * (token_file.h).
  *
  * Threads: everything but init and release may be called from any thread. Only
  * digests of tokens are kept, and nothing here ever prints one.
@@ -24,27 +18,7 @@
 #include <stdint.h>
 
 #include "rate.h"
-
-enum srv_scope {
-    SRV_SCOPE_READ = 1,   /* look at plans, jobs, events */
-    SRV_SCOPE_SUBMIT = 2, /* make jobs, cancel and remove them */
-    SRV_SCOPE_ADMIN = 4   /* the operator's calls */
-};
-#define SRV_SCOPES_ALL (SRV_SCOPE_READ | SRV_SCOPE_SUBMIT | SRV_SCOPE_ADMIN)
-/* "read", "submit" or "admin". */
-const char *srv_scope_name(enum srv_scope scope);
-
-#define SRV_NAME_SIZE   65
-#define SRV_ANONYMOUS   "anonymous" /* who gave no token */
-#define SRV_MOST_TOKENS 4096
-#define SRV_TOKEN_LEAST 16  /* characters of a token in the file */
-#define SRV_TOKEN_MOST  512 /* and of any */
-
-struct srv_quota {
-    uint64_t rate;    /* requests in a second; 0: no limit, as below */
-    uint64_t queue;   /* jobs that wait */
-    uint64_t running; /* jobs that run */
-};
+#include "token_file.h"
 
 /* Lives while a reference is held or its name is in the file. The counters
  * outlive a reload. */

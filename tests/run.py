@@ -83,7 +83,7 @@ class LogResult(unittest.TestResult):
         super().stopTest(test)
         name = ".".join(test.id().split(".")[-2:])
         if self.bad:
-            self.write(name, FAILED, f"{len(self.bad)} problems, the first:\n" + self.bad[0])
+            self.write(name, FAILED, say_problems(self.bad))
         elif self.skip is not None:
             self.write(name, SKIPPED, self.skip)
         else:
@@ -94,6 +94,11 @@ class LogResult(unittest.TestResult):
             print(f"{time.monotonic() - self.began[0]:6.1f} s, {processor_seconds() - self.began[1]:6.1f} s of processor: {name}")
         self.log.write(json.dumps([name, outcome, text[-6000:]]) + "\n")
         self.log.flush()
+
+
+def say_problems(problems):
+    """The ends of the first few, where the reasons stand: one problem often makes the next."""
+    return f"{len(problems)} problems\n" + "\n".join(text[-1900:] for text in problems[:3])
 
 
 def processor_seconds():

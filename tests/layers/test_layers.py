@@ -216,6 +216,10 @@ class LintRules(unittest.TestCase):
         self.refused("server/x.c", "void x(void)\n{\n    strcpy(a, b);\n}\n",
                      "no bound")
 
+    def test_resume_without_a_wake(self):
+        self.refused("server/x.c", "void x(void)\n{\n    MHD_resume_connection(c);\n}\n",
+                     "sleeps on")
+
     def test_allocation_in_core(self):
         self.refused("core/x.c", "void x(void)\n{\n    free(a);\n}\n",
                      "allocates")

@@ -29,6 +29,16 @@ class TestDeferred(Case):
         self.assertEqual(self.get(path + "/graph").body, TINY)
         self.assertEqual(self.get(job["links"]["plan"]).body, expected)
 
+    def test_work_that_is_over_before_its_request_waits(self):
+        """Reading a document is so short that the worker may win, one time in some thousands. Whoever does, it is answered, with
+        nobody else about who would wake the daemon."""
+        path = self.submit(TINY)
+        self.wait(path)
+        with self.daemon.connect() as connection:
+            for _ in range(10000):
+                connection.send(format_request("GET", path + "/graph", {"Host": "localhost"}))
+                self.assertEqual(connection.read_response().body, TINY)
+
     def test_text(self):
         path = self.submit(TINY, headers={"Accept": "text/plain"})
         self.wait(path)
