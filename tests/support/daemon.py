@@ -233,7 +233,8 @@ class Daemon:
     # ---- watching ----
 
     def stderr(self):
-        return os.pread(self.log_file.fileno(), 1 << 26, 0).decode()
+        descriptor = self.log_file.fileno()
+        return os.pread(descriptor, os.fstat(descriptor).st_size, 0).decode()
 
     def log(self, **want):
         """Log lines so far with these members."""
