@@ -3,8 +3,9 @@
  *
  * The library runs in a thread of its own (http_thread.h) and gets its
  * connections from the loop thread (srv_http_add), so that listening, limits
- * and the end of listening are ours. A request that needs a plan is suspended, its job handed to the pool,
- * and resumed by the loop thread when there is something to say.
+ * and the end of listening are ours. A request that needs a plan is suspended,
+ * its job handed to the pool, and resumed by the loop thread when there is
+ * something to say.
  *
  * Note SUSPEND. The order matters: suspend, then make the request visible as
  * waiting (or, within a stream, as parked). Only what is visible so is ever
