@@ -127,6 +127,9 @@ bool proto_decode_options(struct proto_problem *problem, json_t *json,
  * core's to check. */
 bool proto_decode_passes(struct proto_decoder *d, json_t *json,
                          struct proto_passes *passes);
+/* Whether one of them, not decoded yet (NULL: none), looks at the modules of
+ * nodes. O(passes). */
+bool proto_passes_read_modules(json_t *passes);
 
 /* ---- decode_tags.c ---- */
 /* A tag's name; a problem at `path`, which says what was `expected` where it is

@@ -325,3 +325,15 @@ bool proto_decode_passes(struct proto_decoder *d, json_t *json,
     }
     return true;
 }
+
+bool proto_passes_read_modules(json_t *passes)
+{
+    json_t *pass;
+    size_t i;
+
+    json_array_foreach (passes, i, pass) {
+        if (json_object_get(pass, "modules") != NULL)
+            return true;
+    }
+    return false;
+}

@@ -156,18 +156,6 @@ static struct proto_place enter(void *context, struct proto_place place,
     return (struct proto_place){.kind = NOWHERE};
 }
 
-static bool reads_module(json_t *passes)
-{
-    json_t *pass;
-    size_t i;
-
-    json_array_foreach (passes, i, pass) {
-        if (json_object_get(pass, "modules") != NULL)
-            return true;
-    }
-    return false;
-}
-
 /* ---- options ---- */
 
 static const char *const solver_names[] = {
@@ -504,7 +492,7 @@ bool proto_names_find(struct proto_problem *problem,
     struct proto_text structure = {.budget = budget};
     struct stream s = {
         .question = question,
-        .keeps_module = reads_module(question->parts->passes),
+        .keeps_module = proto_passes_read_modules(question->parts->passes),
         .hash = EVP_MD_CTX_new(),
         .text = &text,
         .structure_hash = question->wants_structure ? EVP_MD_CTX_new() : NULL,

@@ -123,18 +123,6 @@ struct opening {
     bool is_known;
 };
 
-static bool reads_modules(json_t *passes)
-{
-    json_t *pass;
-    size_t i;
-
-    json_array_foreach (passes, i, pass) {
-        if (json_object_get(pass, "modules") != NULL)
-            return true;
-    }
-    return false;
-}
-
 /* Passes as JSON, but with no tags in set_tags: these name nodes, which have
  * other names on other ranks. A new reference; NULL without memory. */
 static json_t *without_tags(json_t *passes)
@@ -164,7 +152,7 @@ static bool keep_passes(struct proto_rank_document *d, json_t *passes,
     struct proto_text text;
     struct proto_canon canon = {.text = &text};
 
-    d->with_modules = reads_modules(passes);
+    d->with_modules = proto_passes_read_modules(passes);
     if (plain == NULL)
         return proto_decode_no_memory(problem, &d->budget);
     proto_text_init(&text, NULL);

@@ -454,7 +454,7 @@ bool srv_http_start(struct srv_server *server)
     static struct MHD_OptionItem no_options[] = {{MHD_OPTION_END, 0, NULL}};
     const bool is_tls = srv_is_tls(server);
 
-    server->http = MHD_start_daemon(
+    struct MHD_Daemon *library = MHD_start_daemon(
         (is_tls ? MHD_USE_TLS : 0U) | MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME |
             MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ERROR_LOG,
         0, NULL, NULL, on_request, server, MHD_OPTION_EXTERNAL_LOGGER,
@@ -466,13 +466,11 @@ bool srv_http_start(struct srv_server *server)
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_BUFFER_BYTES,
         MHD_OPTION_ARRAY, is_tls ? srv_tls_options() : no_options,
         MHD_OPTION_END);
-    if (server->http == NULL)
+    if (library == NULL)
         return false;
-    if (srv_http_thread_start(&server->http_thread, server->http,
-                              &server->registry))
+    if (srv_http_thread_start(&server->http_thread, library, &server->registry))
         return true;
-    MHD_stop_daemon(server->http);
-    server->http = NULL;
+    MHD_stop_daemon(library);
     return false;
 }
 
@@ -488,6 +486,5 @@ void srv_http_stop(struct srv_server *server)
 {
     srv_registry_end_all(&server->registry);
     srv_http_thread_stop(&server->http_thread);
-    MHD_stop_daemon(server->http);
-    server->http = NULL;
+    MHD_stop_daemon(server->http_thread.library);
 }

@@ -10,12 +10,14 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+#include <utlist.h>
 
 #include "registry.h"
 
 /* A socket on its way to the library. */
 struct srv_handed {
     struct srv_handed *next;
+    struct srv_handed *prev; /* of utlist */
     int fd;
     socklen_t size;
     struct sockaddr_storage address;
@@ -26,11 +28,7 @@ struct srv_handed {
 static void append(struct srv_http_thread *thread, struct srv_handed *handed)
 {
     pthread_mutex_lock(&thread->lock);
-    if (thread->last != NULL)
-        thread->last->next = handed;
-    else
-        thread->first = handed;
-    thread->last = handed;
+    DL_APPEND(thread->first, handed);
     pthread_mutex_unlock(&thread->lock);
 }
 
@@ -38,25 +36,24 @@ static struct srv_handed *take_all(struct srv_http_thread *thread)
 {
     pthread_mutex_lock(&thread->lock);
     struct srv_handed *handed = thread->first;
-    thread->first = thread->last = NULL;
+    thread->first = NULL;
     pthread_mutex_unlock(&thread->lock);
     return handed;
 }
 
 static void hand_on(struct srv_http_thread *thread)
 {
-    struct srv_handed *handed = take_all(thread);
+    struct srv_handed *handed;
+    struct srv_handed *next;
 
-    while (handed != NULL) {
-        struct srv_handed *next = handed->next;
-
+    DL_FOREACH_SAFE(take_all(thread), handed, next)
+    {
         /* Closes the socket itself when it fails. */
         if (MHD_add_connection(thread->library, handed->fd,
                                (const struct sockaddr *)&handed->address,
                                handed->size) != MHD_YES)
             srv_registry_unexpect(thread->registry);
         free(handed);
-        handed = next;
     }
 }
 
@@ -149,12 +146,14 @@ bool srv_http_thread_start(struct srv_http_thread *thread,
 
 void srv_http_thread_stop(struct srv_http_thread *thread)
 {
+    struct srv_handed *handed;
+    struct srv_handed *next;
+
     atomic_store(&thread->is_ending, true);
     srv_http_thread_wake(thread);
     pthread_join(thread->id, NULL);
-    for (struct srv_handed *handed = take_all(thread), *next = NULL;
-         handed != NULL; handed = next) {
-        next = handed->next;
+    DL_FOREACH_SAFE(take_all(thread), handed, next)
+    {
         drop(thread, handed->fd);
         free(handed);
     }

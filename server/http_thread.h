@@ -32,7 +32,6 @@ struct srv_http_thread {
     atomic_bool is_ending;
     pthread_mutex_t lock; /* guards the list */
     struct srv_handed *first;
-    struct srv_handed *last;
 };
 
 /*

@@ -135,26 +135,42 @@ static void announce(const struct srv_server *server,
     srv_log_end(&log);
 }
 
+static void complain_of_thread(void)
+{
+    fprintf(stderr, "rematd: cannot start the HTTP thread\n");
+}
+
+/* With the HTTP thread running, which it ends. */
+static enum exit_code run(struct srv_server *server, struct srv_loop *loop,
+                          struct listeners *listeners)
+{
+    enum exit_code code = EXIT_NO_START;
+
+    if (srv_admin_start(server, &listeners->admin)) {
+        announce(server, listeners);
+        if (srv_loop_run(loop) == 0)
+            code = EXIT_DONE;
+    } else {
+        complain_of_thread();
+    }
+    srv_http_stop(server);
+    srv_admin_stop(server); /* the last to go: it says how the end goes */
+    /* What it still writes is told to the loop's handles. */
+    srv_store_close(server->store);
+    server->store = NULL;
+    return code;
+}
+
 /* Serves until a signal; the exit code. */
 static enum exit_code serve(struct srv_server *server, struct srv_loop *loop,
                             struct listeners *listeners)
 {
     enum exit_code code = EXIT_NO_START;
 
-    if (srv_http_start(server) && srv_admin_start(server, &listeners->admin)) {
-        announce(server, listeners);
-        if (srv_loop_run(loop) == 0)
-            code = EXIT_DONE;
-        srv_http_stop(server);
-        srv_admin_stop(server); /* the last to go: it says how the end goes */
-        /* What it still writes is told to the loop's handles. */
-        srv_store_close(server->store);
-        server->store = NULL;
-    } else {
-        fprintf(stderr, "rematd: cannot start the HTTP thread\n");
-        if (server->http != NULL)
-            srv_http_stop(server);
-    }
+    if (srv_http_start(server))
+        code = run(server, loop, listeners);
+    else
+        complain_of_thread();
     if (srv_loop_close(loop) != 0) {
         srv_log_event("error", "stop", "message", "a handle was left open");
         return EXIT_INTERNAL;

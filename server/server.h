@@ -41,7 +41,6 @@ struct srv_server {
     struct srv_tokens tokens;
     struct srv_metrics metrics;
     struct srv_site site;
-    struct MHD_Daemon *http;
     struct srv_http_thread http_thread;
     struct MHD_Daemon *admin; /* NULL without --admin-listen */
     struct srv_registry admin_registry;

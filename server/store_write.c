@@ -146,6 +146,20 @@ static int find_job(struct srv_sqlite *store, const char *id,
     return srv_query_end(&query);
 }
 
+/* The job of a write, in its result: SRV_STORE_OK while it is not finished, and
+ * SRV_STORE_CONFLICT afterwards. */
+static int find_unfinished(struct srv_sqlite *store, struct srv_write *write)
+{
+    struct found found;
+    const int code = find_job(store, write->job.id, &found);
+
+    write->result = found.result;
+    if (code == SQLITE_OK && found.result == SRV_STORE_OK &&
+        srv_state_is_final(found.state))
+        write->result = SRV_STORE_CONFLICT;
+    return code;
+}
+
 static int put_row(struct srv_sqlite *store, struct srv_write *write,
                    int64_t *n)
 {
@@ -204,16 +218,10 @@ static int put_job(struct srv_sqlite *store, struct srv_write *write)
 static int start_job(struct srv_sqlite *store, struct srv_write *write)
 {
     struct srv_query query;
-    struct found found;
-    int code = find_job(store, write->job.id, &found);
+    int code = find_unfinished(store, write);
 
-    write->result = found.result;
-    if (code != SQLITE_OK || found.result != SRV_STORE_OK)
+    if (code != SQLITE_OK || write->result != SRV_STORE_OK)
         return code;
-    if (srv_state_is_final(found.state)) {
-        write->result = SRV_STORE_CONFLICT;
-        return SQLITE_OK;
-    }
     srv_query_begin(&query, &store->write, SRV_SQL_START_JOB);
     srv_query_text(&query, 1, write->job.id);
     srv_query_number(&query, 2, write->job.started_ms);
@@ -244,17 +252,11 @@ static int write_end(struct srv_sqlite *store, const struct srv_job_record *job,
 
 static int finish_job(struct srv_sqlite *store, struct srv_write *write)
 {
-    struct found found;
     int64_t content = 0;
-    int code = find_job(store, write->job.id, &found);
+    int code = find_unfinished(store, write);
 
-    write->result = found.result;
-    if (code != SQLITE_OK || found.result != SRV_STORE_OK)
+    if (code != SQLITE_OK || write->result != SRV_STORE_OK)
         return code;
-    if (srv_state_is_final(found.state)) {
-        write->result = SRV_STORE_CONFLICT;
-        return SQLITE_OK;
-    }
     srv_fail_point(SRV_FAIL_FINISH);
     if (write->job.answer != NULL)
         code = keep_document(store, write, &content);
